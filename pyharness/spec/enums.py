@@ -13,6 +13,11 @@ from pyharness.errors import unknown_name
 ReleaseNumber = tuple[int, ...]
 
 
+def appeared(since: ReleaseNumber | None, release: ReleaseNumber) -> bool:
+    """Whether a release's headers have what appeared in ``since``; None: every release has it."""
+    return since is None or release >= since
+
+
 @dataclass(frozen=True, slots=True)
 class Enumerator:
     """One named value of an enumeration.
@@ -30,12 +35,14 @@ class Enumerator:
 class EnumType:
     """An enumeration: names to integers and back.
 
-    ``vendor``  the C type, for example cudnnRNNAlgo_t; flags that are macros have the integer type.
+    ``vendor``   the C type, for example cudnnRNNAlgo_t; macro flags have the integer type.
+    ``markers``  enumerators that only count the others: checked, but no name for a value.
     """
 
     name: str
     vendor: str
     members: tuple[Enumerator, ...]
+    markers: tuple[Enumerator, ...] = ()
 
     def parse(self, text: str) -> int:
         """The integer of a name, or of an integer written out: values outside are allowed.
@@ -64,21 +71,27 @@ class EnumType:
         return tuple(sorted(m.value for m in self.members))
 
 
+def _counted(prefix: str, *names: str) -> tuple[Enumerator, ...]:
+    """Enumerators that count from 0 and that every release has."""
+    return tuple(Enumerator(n, i, prefix + n.upper()) for i, n in enumerate(names))
+
+
 def _plain(name: str, vendor: str, prefix: str, *names: str) -> EnumType:
     """An enumeration that counts from 0 and that every release has in full."""
-    return EnumType(
-        name, vendor, tuple(Enumerator(n, i, prefix + n.upper()) for i, n in enumerate(names))
-    )
+    return EnumType(name, vendor, _counted(prefix, *names))
 
 
-ALGO = _plain(
+ALGO = EnumType(
     "algo",
     "cudnnRNNAlgo_t",
-    "CUDNN_RNN_ALGO_",
-    "standard",
-    "persist_static",
-    "persist_dynamic",
-    "persist_static_small_h",
+    _counted(
+        "CUDNN_RNN_ALGO_",
+        "standard",
+        "persist_static",
+        "persist_dynamic",
+        "persist_static_small_h",
+    ),
+    markers=(Enumerator("count", 4, "CUDNN_RNN_ALGO_COUNT"),),
 )
 CELL_MODE = EnumType(
     "cell_mode",
@@ -154,9 +167,7 @@ CLIP_MODE = _plain("clip_mode", "cudnnRNNClipMode_t", "CUDNN_RNN_CLIP_", "none",
 CLIP_NAN_OPT = _plain(
     "clip_nan_opt", "cudnnNanPropagation_t", "CUDNN_", "not_propagate_nan", "propagate_nan"
 )
-AUX_FLAGS = _plain(
-    "aux_flags", "uint32_t", "CUDNN_RNN_", "padded_io_disabled", "padded_io_enabled"
-)
+AUX_FLAGS = _plain("aux_flags", "uint32_t", "CUDNN_RNN_", "padded_io_disabled", "padded_io_enabled")
 
 ENUM_TYPES = (
     ALGO,

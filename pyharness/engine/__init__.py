@@ -1,0 +1,1 @@
+"""The loops: workers, isolation, what is done with what they find. Never prints."""

@@ -1,0 +1,229 @@
+"""Several workers on one job: tasks out, rows back, the dead replaced."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection
+from types import TracebackType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyharness.engine.worker import DEFAULT_CAPACITY, DEFAULT_TIMEOUT_S, Launch, Worker
+from pyharness.errors import HarnessError
+from pyharness.space.grid import Grid
+from pyharness.spec.ledger import Death, Ledger
+
+# So many workers in a row that end before they have answered anything: the library is unusable.
+MOST_DEATHS_IN_A_ROW = 8
+_EXPLAIN_CHUNK = 1 << 15  # 0.1 s of refusals at 4 µs: what a death or a Ctrl-C costs at most
+_LEAST_CHUNK = 1 << 12
+
+
+class Sink(Protocol):
+    """Where a crew's findings go, as they come and in any order."""
+
+    def rows(
+        self, begin: int, codes: NDArray[np.uint8], text_ids: NDArray[np.uint16] | None
+    ) -> None:
+        """Positions [begin, begin + len(codes)) were answered, in the ledger's terms."""
+        ...
+
+    def death(self, position: int, death: Death) -> None:
+        """This position ended its worker."""
+        ...
+
+
+class Collapse(HarnessError):
+    """No worker survives: the sweep stops. ``death`` is the last one."""
+
+    def __init__(self, death: Death) -> None:
+        super().__init__(
+            f"{MOST_DEATHS_IN_A_ROW} workers in a row ended before they answered a single case "
+            f"({death.cause}): this library cannot be used here",
+            death.output,
+        )
+        self.death = death
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be tried: ``rows`` of the grid, or, where that is None, every row.
+
+    ``pending``  runs of positions (begin, count) still to do; a position is a row number, or an
+                 index into ``rows``.
+    """
+
+    grid: Grid
+    pending: Sequence[tuple[int, int]]
+    rows: NDArray[np.int64] | None = None
+
+    def split(self, longest: int) -> deque[tuple[int, int]]:
+        """The pending runs cut into tasks of at most ``longest``."""
+        return deque(
+            (at, min(longest, begin + count - at))
+            for begin, count in self.pending
+            for at in range(begin, begin + count, longest)
+        )
+
+
+def whole(grid: Grid) -> Job:
+    """Every row of a grid."""
+    return Job(grid, [(0, grid.size)])
+
+
+def some(grid: Grid, rows: NDArray[np.int64]) -> Job:
+    """These rows of a grid."""
+    return Job(grid, [(0, len(rows))], rows)
+
+
+@dataclass(slots=True)
+class _Hand:
+    worker: Worker
+    task: tuple[int, int] | None = None
+    grid: Grid | None = None
+
+
+class Crew:
+    """Up to ``size`` workers on one library, each a process of its own.
+
+    With ``explain`` every refusal comes with cuDNN's words; such workers do nothing else, because a
+    library whose callback was once set is slow from then on.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        ledger: Ledger,
+        size: int,
+        *,
+        explain: bool = False,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        self._launch = launch
+        self._ledger = ledger
+        self._size = size
+        self._explain = explain
+        self._timeout_s = timeout_s
+        self._hands: list[_Hand] = []
+        self._deaths_in_a_row = 0
+
+    def __enter__(self) -> Crew:
+        """The crew itself; workers start when they are first needed."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Ends every worker."""
+        for hand in self._hands:
+            hand.worker.close()
+        self._hands.clear()
+
+    def first(self) -> Worker:
+        """A worker that is at rest, started if there is none."""
+        if not self._hands:
+            self._hands.append(self._hire())
+        return self._hands[0].worker
+
+    def version(self) -> int | None:
+        """cudnnGetVersion(); None if the library ends its process when it is asked."""
+        answer = self.first().version()
+        if isinstance(answer, Death):
+            self._hands.pop(0).worker.close()
+            return None
+        return answer
+
+    def run(self, job: Job, sink: Sink, tick: Callable[[], None] = lambda: None) -> None:
+        """Does a job. ``tick`` is called again and again while workers are busy.
+
+        Raises  Collapse if workers die one after the other without answering anything.
+        """
+        tasks = job.split(self._chunk(job))
+        while tasks or any(h.task for h in self._hands):
+            self._hand_out(job, tasks)
+            busy = [h for h in self._hands if h.task]
+            connection.wait([h.worker.waitable for h in busy], timeout=0.05)
+            for hand in busy:
+                end = hand.worker.poll(0)
+                if end is None:
+                    continue
+                begin, count = hand.task or (0, 0)
+                hand.task = None
+                if isinstance(end, Death):
+                    self._bury(hand, begin, count, end, tasks, sink)
+                else:
+                    self._deaths_in_a_row = 0
+                    self._deliver(hand.worker, begin, count, sink)
+                    self._learn_names(hand.worker)
+            self._hand_out(job, tasks)  # before tick, so that nobody waits for the parent's work
+            tick()
+        self._learn_names(None)
+
+    def _chunk(self, job: Job) -> int:
+        longest = _EXPLAIN_CHUNK if self._explain else DEFAULT_CAPACITY
+        total = sum(count for _, count in job.pending)
+        return max(_LEAST_CHUNK, min(longest, -(-total // (4 * self._size))))
+
+    def _hire(self) -> _Hand:
+        return _Hand(Worker(self._launch, timeout_s=self._timeout_s))
+
+    def _hand_out(self, job: Job, tasks: deque[tuple[int, int]]) -> None:
+        idle = [h for h in self._hands if h.task is None]
+        while tasks and len(self._hands) - len(idle) < self._size:
+            if idle:
+                hand = idle.pop()
+            else:
+                hand = self._hire()
+                self._hands.append(hand)
+            if hand.grid is not job.grid:
+                hand.worker.use_grid(job.grid)
+                hand.grid = job.grid
+            begin, count = hand.task = tasks.popleft()
+            if job.rows is None:
+                hand.worker.submit_range(begin, count, self._explain)
+            else:
+                hand.worker.submit_rows(job.rows[begin : begin + count], self._explain)
+
+    def _deliver(self, worker: Worker, begin: int, count: int, sink: Sink) -> None:
+        if count == 0:
+            return
+        board = worker.board
+        codes = self._ledger.translate_codes(board.codes(count), board.statuses)
+        texts = None
+        if self._explain:
+            texts = self._ledger.translate_texts(board.text_ids(count), board.texts)
+        sink.rows(begin, codes, texts)
+
+    def _bury(
+        self,
+        hand: _Hand,
+        begin: int,
+        count: int,
+        death: Death,
+        tasks: deque[tuple[int, int]],
+        sink: Sink,
+    ) -> None:
+        done = min(death.position, count - 1)
+        self._deliver(hand.worker, begin, done, sink)
+        sink.death(begin + done, death)
+        hand.worker.close()
+        self._hands.remove(hand)
+        rest = count - done - 1
+        if rest:
+            tasks.appendleft((begin + done + 1, rest))
+        self._deaths_in_a_row = 1 if done else self._deaths_in_a_row + 1
+        if self._deaths_in_a_row >= MOST_DEATHS_IN_A_ROW and tasks:
+            raise Collapse(death)
+
+    def _learn_names(self, resting: Worker | None) -> None:
+        unnamed = self._ledger.unnamed()
+        if unnamed:
+            names = (resting or self.first()).status_names(unnamed)
+            self._ledger.names.update(zip(unnamed, names, strict=True))

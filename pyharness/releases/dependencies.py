@@ -1,0 +1,122 @@
+"""Libraries that a cuDNN needs and does not find, told without loading it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyharness.releases.elf import ElfFacts, NotElfError, find_library, read_elf
+from pyharness.releases.parts import CUBLAS, NVRTC, toolkit_package
+from pyharness.releases.provenance import provenance_of
+
+_MAJOR = re.compile(r"\.so\.(\d+)")
+_OURS = ("libcudnn", "libcublas", "libnvrtc", "libcudart")
+# sublibraries that libcudnn opens by name for the calls that need no GPU
+_OPENED = {8: ("ops_infer", "ops_train", "adv_infer", "adv_train"), 9: ("graph", "ops", "adv")}
+
+
+@dataclass(frozen=True, slots=True)
+class MissingLibrary:
+    """A library that is needed and not found.
+
+    ``library``       its file name, as the loader looks for it.
+    ``needed_by``     file name of the library that wants it.
+    ``package_hint``  the package that brings it; empty when none is known.
+    """
+
+    library: str
+    needed_by: str
+    package_hint: str
+
+
+def missing_dependencies(path: Path) -> list[MissingLibrary]:
+    """The libraries that the host calls of a cuDNN need and the loader would not find.
+
+    Returns  one entry for each, in the order in which the loader meets them; empty when all is
+             there. On 8.5-8.7 each of them aborts the process.
+    Raises   NotElfError if the file is no shared library.
+    Source   DT_NEEDED and RUNPATH of each library; libcudnn opens its sublibraries by name.
+    """
+    library = Path(os.path.abspath(path))  # noqa: PTH100 - symlinks stay, as for $ORIGIN
+    major = _major(library, read_elf(library))
+    pending = [library]
+    seen: set[str] = {library.name}
+    missing: dict[str, MissingLibrary] = {}
+    hint = _cudnn_package(library)
+    while pending:
+        current = pending.pop(0)
+        facts = read_elf(current)
+        wanted = list(facts.needed)
+        if current == library:
+            wanted += [f"libcudnn_{part}.so.{major}" for part in _OPENED.get(major or 0, ())]
+        for name in wanted:
+            if name in seen:
+                continue
+            seen.add(name)
+            found = find_library(name, [*_environment_dirs(), *facts.search])
+            if found is None:
+                package = hint if name.startswith("libcudnn") else package_hint(name)
+                missing[name] = MissingLibrary(name, current.name, package)
+            elif name.startswith(_OURS):
+                pending.append(found)
+        nvrtc = _missing_nvrtc(current, facts)
+        if nvrtc is not None:
+            missing.setdefault(nvrtc.library, nvrtc)
+    return list(missing.values())
+
+
+def package_hint(library: str) -> str:
+    """The package that brings a library: ``nvidia-cublas-cu11`` for libcublas.so.11, or empty."""
+    version = _MAJOR.search(library)
+    cuda = int(version[1]) if version else 11  # only CUDA 11 is looked for without a number
+    if library.startswith("libcublas"):
+        kind = CUBLAS
+    elif library.startswith("libnvrtc"):
+        kind = NVRTC
+    elif library == "libz.so.1":
+        return "zlib1g (system package)"
+    else:
+        return ""
+    try:
+        return toolkit_package(kind, cuda)
+    except KeyError:
+        return ""
+
+
+def _missing_nvrtc(current: Path, facts: ElfFacts) -> MissingLibrary | None:
+    """The libnvrtc.so that adv_infer of 8.5-8.7 opens while it is loaded.
+
+    Source  seen: these are the releases whose ops_infer links cuBLAS; the library's own folder is
+            not searched, only the rest of its RUNPATH, LD_LIBRARY_PATH and the system's folders.
+    """
+    if not current.name.startswith("libcudnn_adv_infer.so"):
+        return None
+    sibling = current.with_name(current.name.replace("adv_infer", "ops_infer"))
+    try:
+        old = any(name.startswith("libcublas.so.") for name in read_elf(sibling).needed)
+    except (OSError, NotElfError):
+        return None
+    folders = [f for f in facts.search if f != current.parent]
+    if not old or find_library("libnvrtc.so", [*_environment_dirs(), *folders]):
+        return None
+    return MissingLibrary("libnvrtc.so", current.name, package_hint("libnvrtc.so"))
+
+
+def _environment_dirs() -> Iterable[Path]:
+    value = os.environ.get("LD_LIBRARY_PATH", "")
+    return [Path(part) for part in value.split(":") if part]
+
+
+def _major(library: Path, facts: ElfFacts) -> int | None:
+    match = _MAJOR.search(facts.soname or library.name)
+    return int(match[1]) if match else None
+
+
+def _cudnn_package(library: Path) -> str:
+    known = provenance_of(library)
+    if known.cuda_major is None:
+        return "the cuDNN package that this library comes from"
+    return f"nvidia-cudnn-cu{known.cuda_major}=={known.version}"

@@ -1,0 +1,1 @@
+"""Spaces: sets of problems, as Cartesian grids of axis values."""

@@ -1,0 +1,117 @@
+"""Presets: the spaces that ship with the package, one TOML file each.
+
+A file says what it is about, and either lists grids (a call and the values of its axes; what is not
+named has its default) or includes other presets.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from pyharness.errors import UsageError, unknown_name
+from pyharness.space.grid import Grid, Space, make_grid
+from pyharness.spec.calls import CALLS, all_axes, call_named
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_FOLDER = resources.files("pyharness.space") / "presets"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named space as it is written: texts, not yet values."""
+
+    name: str
+    about: str
+    grids: tuple[tuple[str, Mapping[str, str]], ...]
+
+
+def preset_names() -> list[str]:
+    """The names of all presets, sorted."""
+    return sorted(f.name[:-5] for f in _FOLDER.iterdir() if f.name.endswith(".toml"))
+
+
+def load_preset(name: str) -> Preset:
+    """One preset by name.
+
+    Raises  UsageError if there is none, with the nearest names.
+    """
+    if name not in preset_names():
+        raise unknown_name("preset", name, preset_names())
+    data: dict[str, Any] = tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
+    grids = [(g["call"], {k: str(v) for k, v in g["axes"].items()}) for g in data.get("grid", ())]
+    for included in data.get("include", ()):
+        grids.extend(load_preset(included).grids)
+    return Preset(name, data["about"], tuple(grids))
+
+
+def _parse_axes(axes: Sequence[str]) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    for text in axes:
+        name, equals, values = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"cannot read the axis {text!r}", "write name=value,value,…")
+        if name in chosen:
+            raise UsageError(f"the axis {name} is given twice", f"join them: {name}=v1,v2,…")
+        if name not in all_axes():
+            raise unknown_name("axis", name, all_axes())
+        chosen[name] = values
+    return chosen
+
+
+def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Space:
+    """The space that a preset, a call and ``name=v1,v2,…`` texts describe.
+
+    A call alone is a grid of its defaults. With a preset, the call picks its grids. An axis replaces
+    the values of that axis in every grid that has it.
+
+    Returns  the space; its name tells what it was made from.
+    Raises   UsageError for anything unknown, for a call that the preset lacks, and for an axis that
+             no chosen call has.
+    """
+    chosen = _parse_axes(axes)
+    if preset is None and call is None:
+        owners = [c.name for c in CALLS if all(any(a.name == n for a in c.axes) for n in chosen)]
+        if not chosen:
+            preset = "host"
+        elif not owners:
+            raise UsageError(
+                f"no call has all of the axes {', '.join(chosen)}",
+                "choose a call with --call, or drop an axis",
+            )
+        else:
+            call = owners[0]
+    if preset is None:
+        assert call is not None
+        written: list[tuple[str, Mapping[str, str]]] = [(call_named(call).name, {})]
+    else:
+        written = list(load_preset(preset).grids)
+        if call is not None:
+            call_named(call)
+            written = [(c, a) for c, a in written if c == call]
+            if not written:
+                raise UsageError(
+                    f"the preset {preset} has no grid of {call}",
+                    f"its calls: {', '.join(c for c, _ in load_preset(preset).grids)}",
+                )
+    grids: list[Grid] = []
+    used: set[str] = set()
+    for call_name, texts in written:
+        target = call_named(call_name)
+        own = {n: v for n, v in chosen.items() if any(a.name == n for a in target.axes)}
+        used |= set(own)
+        grids.append(make_grid(target, {**texts, **own}))
+    for name in chosen:
+        if name not in used:
+            call_named(written[0][0]).axis(name)
+    parts = [preset or ""] if preset else []
+    parts += [call] if call else []
+    parts += [f"{n}={v}" for n, v in chosen.items()]
+    return Space(" ".join(parts), tuple(grids))

@@ -1,0 +1,55 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyharness.errors import HarnessError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A scratch path beside ``path`` that takes its place when the block ends well.
+
+    Raises  HarnessError if the disk is full; the scratch file is gone then, ``path`` untouched.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with full_disk_told(path.parent):
+            yield scratch
+            scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+@contextmanager
+def full_disk_told(folder: Path) -> Iterator[None]:
+    """Turns a full disk into an error that says so and what to do.
+
+    Raises  HarnessError.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise HarnessError(
+            f"{folder} cannot take more data: {os.strerror(error.errno or 0)}",
+            "what was written so far is kept: free some space and run the same command again, "
+            "or give another --out",
+        ) from error
+
+
+def write_json(path: Path, data: Any) -> None:  # noqa: ANN401 - whatever json can write
+    """Writes data as JSON, whole or not at all."""
+    with replacing(path) as scratch:
+        scratch.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", "utf-8")

@@ -1,0 +1,126 @@
+"""run.json: what a result folder holds, how it was made, and whether it is finished.
+
+Written when a run begins, and again when it ends; a reader trusts a folder only with state complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import sys
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from pyharness import __version__
+from pyharness.errors import UsageError
+from pyharness.spec.columns import SCHEMA_VERSION
+from pyharness.store.files import write_json
+
+NAME = "run.json"
+_PREFIXES = ("CUDNN_", "CUBLAS_", "CUDA_", "NVIDIA_", "PYHARNESS_")
+_VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            if line.startswith(("model name", "Model")):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def describe_host() -> dict[str, Any]:
+    """The machine: what a number measured here may depend on."""
+    return {
+        "name": socket.gethostname(),
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def describe_environment() -> dict[str, str]:
+    """The environment variables that can change what the library does."""
+    return {
+        k: v for k, v in sorted(os.environ.items()) if k.startswith(_PREFIXES) or k in _VARIABLES
+    }
+
+
+def now() -> str:
+    """The time, in UTC, to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+@dataclass(slots=True)
+class Manifest:
+    """One run.
+
+    ``release``   name, version, cuda_major, path, origin, and loaded: cudnnGetVersion().
+    ``space``     name, fingerprint, and the grids with the labels of each axis.
+    ``state``     running, complete, or stopped (no worker survived; see notes).
+    ``results``   filled at the end: rows by outcome, checks, seconds spent.
+    """
+
+    kind: str
+    release: dict[str, Any]
+    space: dict[str, Any]
+    reasons: str
+    state: str = "running"
+    schema_version: int = SCHEMA_VERSION
+    tool_version: str = __version__
+    argv: list[str] = field(default_factory=lambda: list(sys.argv))
+    host: dict[str, Any] = field(default_factory=describe_host)
+    environment: dict[str, str] = field(default_factory=describe_environment)
+    started: str = field(default_factory=now)
+    ended: str | None = None
+    absent_calls: list[str] = field(default_factory=list)
+    results: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What makes two runs the same: kind, library, problems, and what is collected of each."""
+        return (
+            self.kind,
+            self.release["name"],
+            self.release["path"],
+            self.space["fingerprint"],
+            self.reasons,
+        )
+
+    def write(self, folder: Path) -> None:
+        """Writes run.json, whole or not at all."""
+        write_json(folder / NAME, asdict(self))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a result folder.
+
+    Raises  UsageError if there is none, it cannot be read, or it is of a newer schema.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        raise UsageError(
+            f"{folder} is no result folder: it has no {NAME}",
+            "give a folder that `pyharness map --out` has written, or a release",
+        )
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        if data["schema_version"] > SCHEMA_VERSION:
+            raise UsageError(
+                f"{folder} was written by a newer pyharness ({data['tool_version']})",
+                f"this one reads up to schema {SCHEMA_VERSION}: upgrade it",
+            )
+        return Manifest(**data)
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}", "the folder is damaged: map it again elsewhere"
+        ) from error
