@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "diff", "map", "try_problem"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562
+def __getattr__(name: str) -> Any:
     if name in ("diff", "map", "try_problem"):
         from pyharness import api  # noqa: PLC0415 - import pyharness stays fast
 

@@ -1,7 +1,8 @@
 """Errors that a person can act on.
 
-Every error that leaves pyharness on purpose is a :class:`HarnessError`: it says what was wrong, what
-is allowed, and what to do. The command line prints it without a traceback and exits with its code.
+Every error that leaves pyharness on purpose is a :class:`HarnessError`: it says what was wrong,
+what is allowed, and what to do. The command line prints it without a traceback and exits with its
+code.
 """
 
 from __future__ import annotations

@@ -129,19 +129,20 @@ def _choose(
 
     Returns  boxes, and whether fewer of these do not do; no boxes where none were found in time.
 
-    It begins with some of the cells and adds those that the choice missed: a choice that is the best
-    for some cells and happens to cover all is the best for all.
+    It begins with some of the cells and adds those that the choice missed: a choice that is best
+    for some cells and happens to cover all is best for all.
     """
+    if not boxes:
+        return [], False
     tables = [
         np.array([np.isin(np.arange(length), box[axis]) for box in boxes], dtype=bool).T
         for axis, length in enumerate(left.shape)
     ]
     restricted = np.array([~table.all(axis=0) for table in tables])
-    named = [np.minimum(w @ t, w @ ~t) for w, t in zip(weights, tables, strict=True)]
+    named = np.array([np.minimum(w @ t, w @ ~t) for w, t in zip(weights, tables, strict=True)])
     goals = [np.ones(len(boxes)), restricted.sum(axis=0), (named * restricted).sum(axis=0)]
     seen = np.zeros((0, len(boxes)), bool)
     missing = left
-    proven = True
     for _ in range(_ROUNDS):
         picked = np.array(list(islice(hardest_first(left, missing), _ROUND_CELLS)))
         rows = np.ones((len(picked), len(boxes)), bool)
@@ -150,10 +151,9 @@ def _choose(
         seen = _undominated(np.concatenate([seen, rows]))
         if len(seen) > _MOST_CELLS or not seen.any(axis=1).all():
             break  # too many, or a cell that none of the boxes holds
-        solution, best = _fewest(seen, goals)
+        solution, proven = _fewest(seen, goals)
         if not solution:
             break
-        proven &= best
         missing = left.copy()
         for index in solution:
             missing[np.ix_(*boxes[index])] = False
@@ -170,7 +170,7 @@ def _undominated(rows: Mask) -> Mask:
     packed = np.unique(np.packbits(rows, axis=1), axis=0)
     rows = np.unpackbits(packed, axis=1, count=rows.shape[1]).astype(bool)
     rows = rows[np.argsort(rows.sum(axis=1), kind="stable")]
-    kept = []
+    kept: list[Mask] = []
     while len(rows) and len(kept) <= _MOST_CELLS:
         kept.append(rows[0])
         rows = rows[~rows[:, rows[0]].all(axis=1)]
@@ -198,7 +198,7 @@ def _fewest(rows: Mask, goals: Sequence[NDArray[np.float64]]) -> tuple[list[int]
     for number, goal in enumerate(goals):
         result = milp(
             goal,
-            integrality=1,
+            integrality=np.ones(rows.shape[1], np.int64),
             bounds=Bounds(0, 1),
             constraints=limits,
             options={"node_limit": _NODES, "time_limit": _STALL_S, "mip_rel_gap": 0.0},

@@ -142,9 +142,9 @@ def hardest_first(cells: Mask, among: Mask) -> Iterator[tuple[int, ...]]:
 
     Few neighbours mean few boxes to choose from: such a cell is likely to force one.
     """
-    neighbours = np.zeros((1,) * cells.ndim, np.int64)
+    neighbours = np.zeros(cells.shape, np.int32)
     for axis in range(cells.ndim):
-        neighbours = neighbours + cells.sum(axis=axis, keepdims=True)
+        neighbours += cells.sum(axis=axis, keepdims=True)
     where = np.nonzero(among)
     order = np.argsort(neighbours[where], kind="stable")
     return zip(*(index[order].tolist() for index in where), strict=True)
@@ -163,7 +163,7 @@ def _bounding_box(cells: Mask) -> Box:
 
 
 def _meets(part: Mask, budget: _Budget) -> dict[bytes, Mask]:
-    """What any slabs of the first axis have in common, each common part once, empty ones left out."""
+    """What any slabs of the first axis have in common: each part once, no empty ones."""
     meets: dict[bytes, Mask] = {}
     for slab in part:
         budget.spend(len(meets) * (slab.size + _STEP))
@@ -217,6 +217,4 @@ def _cut(cells: Mask) -> list[Box]:
     for value, slab in enumerate(cells):
         if slab.any():
             groups.setdefault(slab.tobytes(), []).append(value)
-    return [
-        (tuple(values), *box) for values in groups.values() for box in _cut(cells[values[0]])
-    ]
+    return [(tuple(values), *box) for values in groups.values() for box in _cut(cells[values[0]])]

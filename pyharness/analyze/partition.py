@@ -118,7 +118,7 @@ def _number(rows: NDArray[Any]) -> tuple[Classes, Classes]:
     Returns  the number of each row, and the first row of each number.
     """
     width = rows.shape[1] * rows.itemsize
-    memory = memoryview(rows.reshape(-1).view(np.uint8))
+    memory = rows.reshape(-1).view(np.uint8).data
     seen: dict[bytes, int] = {}
     numbers = [
         seen.setdefault(
@@ -156,7 +156,7 @@ def _number_values(stack: NDArray[Any], axis: int) -> tuple[Classes, Classes]:
     for start in range(0, len(stack), step):
         block = np.ascontiguousarray(np.moveaxis(stack[start : start + step], axis, 0))
         for value, slab in enumerate(block.reshape(length, -1)):
-            hashes[value].update(slab)
+            hashes[value].update(slab.data)
     seen: dict[bytes, int] = {}
     return _as_classes([seen.setdefault(each.digest(), len(seen)) for each in hashes])
 

@@ -1,8 +1,8 @@
 """Every distinct reason of a walked grid, without asking for every row.
 
-Asking for a reason costs as much as fifty calls. A status map folds into classes of values that make
-no difference (partition), so one row of each cell is asked; then values put together by status are
-told apart where a reason tells them apart, until a random sample of rows finds nothing new.
+Asking for a reason costs as much as fifty calls. A status map folds into classes of values that
+make no difference (partition), so one row of each cell is asked; then values put together by status
+are told apart where a reason tells them apart, until a random sample of rows finds nothing new.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def distinct_reasons(
 
     Shapes   codes: uint8 of the grid's shape; refused: the codes that have reasons.
     ``oracle``  text ids of rows: what the library says when it is asked.
-    Returns  reasons, the most frequent first; counts are exact if ``agreed`` and no cell was left out
-             as far as the sample can tell.
+    Returns  reasons, the most frequent first; counts are exact as far as the sample can tell if
+             ``agreed`` and every cell was asked.
     """
     rng = np.random.default_rng(seed)
     quotient = _Quotient(codes, refused)
@@ -178,19 +178,19 @@ def _sample(
 
 
 def _trace(q: _Quotient, rows: NDArray[np.int64], oracle: Oracle) -> None:
-    """Finds, for rows that disagree with their cell, the value that makes the difference; splits."""
+    """Finds the value that sets a disagreeing row apart from its cell, and splits it off."""
     splits = set()
     for row in rows[:_TRACED]:
         cell = q.cells_of(np.array([row]))
         at = int(q.rows_of(cell)[0])
         said = int(q.texts.flat[cell[0]])
-        for axis, value in enumerate(np.unravel_index(int(row), q.shape)):
+        for axis, value in enumerate(map(int, np.unravel_index(int(row), q.shape))):
             here = np.unravel_index(at, q.shape)[axis]
             if value == here:
                 continue
-            at += (int(value) - int(here)) * q.strides[axis]
+            at += (value - int(here)) * q.strides[axis]
             if int(oracle(np.array([at], np.int64))[0]) != said:
-                splits.add((axis, int(value)))
+                splits.add((axis, value))
                 break
     for axis, value in sorted(splits):
         q.split(axis, value)

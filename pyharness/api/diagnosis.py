@@ -28,10 +28,11 @@ def missing_libraries(release: Release) -> tuple[str, str]:
 
 
 def explain_collapse(release: Release, collapse: Collapse) -> HarnessError:
-    """The error of a sweep that no worker survived, with the library that was missing, if that is why.
+    """The error of a sweep that no worker survived, with the missing library if that is why.
 
     Returns  an error to raise.
     """
     what, how = missing_libraries(release)
-    hint = "\n".join(part for part in (what, how, collapse.hint and f"it said: {collapse.hint}") if part)
+    said = f"it said: {collapse.hint}" if collapse.hint else ""
+    hint = "\n".join(part for part in (what, how, said) if part)
     return HarnessError(collapse.message, hint)

@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from pyharness.analyze.reason_classes import distinct_reasons
 from pyharness.api.diagnosis import explain_collapse
 from pyharness.api.folder import check_size, taken
 from pyharness.api.progress import Progress, silent
+from pyharness.api.study import Study
 from pyharness.device import core
 from pyharness.device.launch import worker_command
-from pyharness.engine.answers import ask
-from pyharness.engine.checks import spot_check
-from pyharness.engine.costs import time_calls
 from pyharness.engine.crew import Collapse, Crew, Job
+from pyharness.engine.sampling import histogram
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S, Launch
 from pyharness.releases.model import Release
-from pyharness.space.grid import Grid, Space
-from pyharness.spec.ledger import FAILED, NOT_RUN, Death
+from pyharness.space.grid import Space
+from pyharness.spec.ledger import FAILED
 from pyharness.store.files import replacing
+from pyharness.store.grid_columns import GridColumns
 from pyharness.store.journal import GridJournal, Journal
 from pyharness.store.manifest import Manifest, now
-from pyharness.store.schema import write_rows
-from pyharness.store.validity import GridColumns, ValidityWriter, group_rows
+from pyharness.store.validity import ValidityWriter, group_rows
 
 Reasons = Literal["none", "distinct", "all"]
-_SEED = 0x5EED
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +67,8 @@ def map_release(
     as it is.
 
     Returns  the finished manifest.
-    Raises   UsageError for a folder or space that cannot be used; HarnessError if the library cannot
-             be used, or the disk is full: what was found so far is kept then.
+    Raises   UsageError for a folder or space that cannot be used; HarnessError if the library
+             cannot be used, or the disk is full: what was found so far is kept then.
     """
     options = options or MapOptions()
     core()
@@ -79,6 +76,7 @@ def map_release(
     fresh = Manifest(
         kind="map",
         release={
+            "asked": release.name,
             "name": release.name,
             "version": release.version,
             "cuda_major": release.cuda_major,
@@ -163,9 +161,7 @@ class _Mapping:
             self._meet(crew)
             name = self._manifest.release["name"]
             here = [g for g in self._journal.grids if g.grid.call.name not in self._absent]
-            writer = ValidityWriter(
-                scratch, name, tuple(g.grid for g in here), self._ledger
-            )
+            writer = ValidityWriter(scratch, name, tuple(g.grid for g in here), self._ledger)
             walk_started = time.monotonic()
             for journal in here:
                 stream = _Stream(writer, journal)
@@ -183,7 +179,9 @@ class _Mapping:
         done = [j for j in here if not j.pending]
         self._count(here)
         if collapse is None:
-            self._study(done)
+            with self._crew(explain=True) as asking, self._crew(explain=False) as quiet:
+                study = Study(self._manifest, self._ledger, asking, quiet, self._progress)
+                study.run(done, self._folder)
         return collapse
 
     def _meet(self, crew: Crew) -> None:
@@ -216,11 +214,10 @@ class _Mapping:
         outcomes: dict[str, int] = {}
         failures: list[dict[str, Any]] = []
         for journal in grids:
-            counts = np.bincount(journal.codes, minlength=256)
-            for code, n in enumerate(counts):
-                if n and code != NOT_RUN:
-                    key = self._ledger.name_of(code) or "failed"
-                    outcomes[key] = outcomes.get(key, 0) + int(n)
+            known = (*range(len(self._ledger.statuses)), FAILED)
+            for code, n in histogram(journal.codes, known).items():
+                key = self._ledger.name_of(code) or "failed"
+                outcomes[key] = outcomes.get(key, 0) + n
             failures += [
                 {
                     "call": journal.grid.call.name,
@@ -233,106 +230,6 @@ class _Mapping:
         self._manifest.results["rows"] = sum(outcomes.values())
         self._manifest.results["statuses"] = outcomes
         self._manifest.results["failures"] = failures
-
-    def _study(self, grids: list[GridJournal]) -> None:
-        """Reasons, the spot check and the cost of the calls."""
-        reasons: list[dict[str, Any]] = []
-        checks: list[dict[str, Any]] = []
-        costs: list[dict[str, Any]] = []
-        release = self._manifest.release["name"]
-        with self._crew(explain=True) as crew, self._crew(explain=False) as quiet:
-            for i, journal in enumerate(grids):
-                self._progress("reasons and checks", i, len(grids))
-                if not np.any(journal.codes != FAILED):
-                    continue
-                if self._options.reasons != "none":
-                    reasons += self._reasons(crew, journal)
-                check = spot_check(crew, self._ledger, journal.grid, journal.codes, _SEED)
-                checks.append(
-                    {
-                        "call": journal.grid.call.name,
-                        **asdict(check),
-                        "examples": [
-                            {"problem": journal.grid.command(row), "what": what}
-                            for row, what in check.examples
-                        ],
-                    }
-                )
-                timed = time_calls(quiet.first(), self._ledger, journal.grid, journal.codes)
-                if isinstance(timed, Death):
-                    self._manifest.notes.append(
-                        f"{journal.grid.call.name} could not be timed: {timed.cause}"
-                    )
-                    break
-                costs += [{"release": release, "provenance": "observed", **asdict(c)} for c in timed]
-        self._manifest.results["spot_check"] = checks
-        for check_row in checks:
-            if check_row["changed"] or check_row["unkept"]:
-                self._manifest.notes.append(
-                    f"{check_row['call']}: of {check_row['rows']:,} problems asked again "
-                    f"{check_row['changed']:,} got another answer, {check_row['unkept']:,} were "
-                    "accepted but read back otherwise: this library's answers cannot be relied on"
-                )
-        write_rows(self._folder / "costs.parquet", "costs", costs)
-        if self._options.reasons != "none":
-            write_rows(self._folder / "reasons.parquet", "reasons", reasons)
-
-    def _reasons(self, crew: Crew, journal: GridJournal) -> list[dict[str, Any]]:
-        """Rows of the reasons table for one grid."""
-        refused = [c for c, s in enumerate(self._ledger.statuses) if s != 0]
-        if self._options.reasons == "all":
-            assert journal.text_ids is not None
-            found, how = _count_reasons(journal, refused), "counted"
-        else:
-            result = distinct_reasons(
-                np.asarray(journal.codes).reshape(journal.grid.shape),
-                refused,
-                lambda rows: ask(crew, journal.grid, rows).text_ids,
-                _SEED,
-            )
-            found = [(r.code, r.text_id, r.rows, r.example) for r in result.reasons]
-            how = "partition"
-            self._manifest.results.setdefault("reasons", []).append(
-                {
-                    "call": journal.grid.call.name,
-                    "agreed": result.agreed,
-                    "sampled": result.sampled,
-                    "cells": result.cells,
-                    "asked": result.asked,
-                }
-            )
-        return [
-            {
-                "release": self._manifest.release["name"],
-                "call": journal.grid.call.name,
-                "status": self._ledger.name_of(code),
-                "status_code": self._ledger.statuses[code],
-                "reason": self._ledger.texts[text_id] or None,
-                "rows": rows,
-                "rows_from": how,
-                "example": journal.grid.command(example),
-                "provenance": "observed",
-            }
-            for code, text_id, rows, example in found
-        ]
-
-
-def _count_reasons(journal: GridJournal, refused: list[int]) -> list[tuple[int, int, int, int]]:
-    """(code, text id, rows, first row) of every reason, from the reasons of every row."""
-    assert journal.text_ids is not None
-    counts: dict[int, list[int]] = {}
-    block = 1 << 22
-    for start in range(0, journal.grid.size, block):
-        codes = journal.codes[start : start + block]
-        keys = codes.astype(np.int64) << 16 | journal.text_ids[start : start + block]
-        mask = np.isin(codes, refused)
-        places = np.flatnonzero(mask)
-        values, where, numbers = np.unique(keys[mask], return_index=True, return_counts=True)
-        for key, place, number in zip(values, where, numbers, strict=True):
-            entry = counts.setdefault(int(key), [0, int(places[place]) + start])
-            entry[0] += int(number)
-    rows = [(key >> 16, key & 0xFFFF, n, example) for key, (n, example) in counts.items()]
-    return sorted(rows, key=lambda r: (-r[2], r[3]))
 
 
 class _Stream:

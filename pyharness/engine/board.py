@@ -1,4 +1,4 @@
-"""The parent's view of the memory that it shares with a worker; csrc/walk/board.hpp has the layout."""
+"""The parent's view of the memory shared with a worker, laid out as in csrc/walk/board.hpp."""
 
 from __future__ import annotations
 
@@ -65,8 +65,10 @@ class Board:
     def codes(self, count: int) -> NDArray[np.uint8]:
         """A copy of the first ``count`` codes: uint8 [count]."""
         at = _ROWS_AT + 2 * self.capacity
-        return np.frombuffer(self._memory, np.uint8, count, at).copy()
+        codes: NDArray[np.uint8] = np.frombuffer(self._memory, np.uint8, count, at).copy()
+        return codes
 
     def text_ids(self, count: int) -> NDArray[np.uint16]:
         """A copy of the first ``count`` text ids: uint16 [count]."""
-        return np.frombuffer(self._memory, np.uint16, count, _ROWS_AT).copy()
+        ids: NDArray[np.uint16] = np.frombuffer(self._memory, np.uint16, count, _ROWS_AT).copy()
+        return ids

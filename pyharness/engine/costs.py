@@ -1,4 +1,4 @@
-"""What one call costs: the same few thousand problems, walked again and again on a quiet machine."""
+"""What one call costs: the same few thousand problems, walked again and again, alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pyharness.engine.crew import Crew
 from pyharness.engine.sampling import evenly
-from pyharness.engine.worker import Worker
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import FAILED, Death, Ledger
 
@@ -30,11 +30,12 @@ class Cost:
     samples: int
     median_s: float
     min_s: float
-    max_s: float
+    p25_s: float
+    p75_s: float
 
 
 def time_calls(
-    worker: Worker, ledger: Ledger, grid: Grid, codes: NDArray[np.uint8]
+    crew: Crew, ledger: Ledger, grid: Grid, codes: NDArray[np.uint8]
 ) -> list[Cost] | Death:
     """Times the accepted and the refused problems of a walked grid.
 
@@ -42,7 +43,7 @@ def time_calls(
     """
     accepted = [c for c, s in enumerate(ledger.statuses) if s == 0]
     refused = [c for c, s in enumerate(ledger.statuses) if s != 0 and c != FAILED]
-    worker.use_grid(grid)
+    worker = crew.at_rest(grid)
     costs = []
     for answer, wanted in (("accepted", accepted), ("refused", refused)):
         rows = evenly(codes, wanted, ROWS)
@@ -51,15 +52,17 @@ def time_calls(
         samples = worker.time_rows(rows, SAMPLES)
         if isinstance(samples, Death):
             return samples
+        lower, median, upper = statistics.quantiles(samples, n=4)
         costs.append(
             Cost(
                 grid.call.name,
                 answer,
                 len(rows),
                 len(samples),
-                statistics.median(samples),
+                median,
                 min(samples),
-                max(samples),
+                lower,
+                upper,
             )
         )
     return costs

@@ -33,7 +33,7 @@ class Sink(Protocol):
         ...
 
     def death(self, position: int, death: Death) -> None:
-        """This position ended its worker."""
+        """Takes a position that ended its worker."""
         ...
 
 
@@ -132,6 +132,12 @@ class Crew:
             self._hands.append(self._hire())
         return self._hands[0].worker
 
+    def at_rest(self, grid: Grid) -> Worker:
+        """A worker that is at rest and uses this grid."""
+        worker = self.first()
+        self._give_grid(self._hands[0], grid)
+        return worker
+
     def version(self) -> int | None:
         """cudnnGetVersion(); None if the library ends its process when it is asked."""
         answer = self.first().version()
@@ -182,14 +188,18 @@ class Crew:
             else:
                 hand = self._hire()
                 self._hands.append(hand)
-            if hand.grid is not job.grid:
-                hand.worker.use_grid(job.grid)
-                hand.grid = job.grid
+            self._give_grid(hand, job.grid)
             begin, count = hand.task = tasks.popleft()
             if job.rows is None:
                 hand.worker.submit_range(begin, count, self._explain)
             else:
                 hand.worker.submit_rows(job.rows[begin : begin + count], self._explain)
+
+    @staticmethod
+    def _give_grid(hand: _Hand, grid: Grid) -> None:
+        if hand.grid is not grid:
+            hand.worker.use_grid(grid)
+            hand.grid = grid
 
     def _deliver(self, worker: Worker, begin: int, count: int, sink: Sink) -> None:
         if count == 0:

@@ -59,7 +59,7 @@ class Worker:
         self.board = Board(capacity)
         self._timeout_s = timeout_s
         self._seen_cursor, self._seen_at = -1, time.monotonic()
-        self._output = tempfile.TemporaryFile()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(

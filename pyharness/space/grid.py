@@ -12,6 +12,7 @@ from functools import cached_property
 from pyharness.errors import UsageError
 from pyharness.spec import axes as axis_module
 from pyharness.spec.calls import Call, call_named
+from pyharness.spec.seq_lengths import interned_lengths, literal_lengths
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Grid:
         """
         by_name = dict(zip((a.name for a in self.call.axes), self.values, strict=True))
         for value in by_name.get("seq_lengths", ()):
-            lengths = axis_module.literal_lengths(value)
+            lengths = literal_lengths(value)
             if lengths is not None and set(by_name["batch_size"]) != {len(lengths)}:
                 raise UsageError(
                     f"seq_lengths has a list of {len(lengths)} entries, batch_size is "
@@ -96,7 +97,7 @@ class Grid:
 
     def literal_lengths(self) -> list[list[int]]:
         """The literal lists of lengths that the seq_lengths axis may refer to."""
-        return [list(lengths) for lengths in axis_module.interned_lengths()]
+        return [list(lengths) for lengths in interned_lengths()]
 
 
 def make_grid(call: Call, chosen: Mapping[str, str]) -> Grid:
@@ -110,9 +111,7 @@ def make_grid(call: Call, chosen: Mapping[str, str]) -> Grid:
     lengths = chosen.get("seq_lengths", "")
     if lengths.startswith("[") and "batch_size" not in chosen:
         texts["batch_size"] = str(lengths.count(",") + 1)
-    return Grid(
-        call, tuple(tuple(axis_module.parse_values(a, texts[a.name])) for a in call.axes)
-    )
+    return Grid(call, tuple(tuple(axis_module.parse_values(a, texts[a.name])) for a in call.axes))
 
 
 def from_labels(call_name: str, labels: Mapping[str, Sequence[str]]) -> Grid:

@@ -46,7 +46,9 @@ def load_preset(name: str) -> Preset:
     if name not in preset_names():
         raise unknown_name("preset", name, preset_names())
     data: dict[str, Any] = tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
-    grids = [(g["call"], {k: str(v) for k, v in g["axes"].items()}) for g in data.get("grid", ())]
+    grids: list[tuple[str, Mapping[str, str]]] = [
+        (g["call"], {k: str(v) for k, v in g["axes"].items()}) for g in data.get("grid", ())
+    ]
     for included in data.get("include", ()):
         grids.extend(load_preset(included).grids)
     return Preset(name, data["about"], tuple(grids))
@@ -69,8 +71,8 @@ def _parse_axes(axes: Sequence[str]) -> dict[str, str]:
 def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Space:
     """The space that a preset, a call and ``name=v1,v2,…`` texts describe.
 
-    A call alone is a grid of its defaults. With a preset, the call picks its grids. An axis replaces
-    the values of that axis in every grid that has it.
+    A call alone is a grid of its defaults. With a preset, the call picks its grids. An axis
+    replaces the values of that axis in every grid that has it.
 
     Returns  the space; its name tells what it was made from.
     Raises   UsageError for anything unknown, for a call that the preset lacks, and for an axis that

@@ -77,7 +77,11 @@ def _expand(name: str, text: str) -> list[int] | None:
     return list(range(first, last + 1, by))
 
 
-def _check_int(name: str, value: int) -> int:
+def check_int(name: str, value: int) -> int:
+    """The value, if an int32 argument can take it.
+
+    Raises  UsageError if not.
+    """
     if not INT_MIN <= value <= INT_MAX:
         raise UsageError(
             f"{name}: {value} does not fit the argument's 32-bit integer",
@@ -110,7 +114,7 @@ class EnumAxis:
                         f"{self.name}: {value} is no enumerator, and this call does not take it",
                         f"allowed here: {', '.join(m.name for m in self.enum.members)}",
                     )
-        return [_check_int(self.name, v) for v in values]
+        return [check_int(self.name, v) for v in values]
 
     def label(self, value: int) -> str:
         return self.enum.label(value)
@@ -141,7 +145,7 @@ class SizeAxis:
                     "a number, a range a..b, a..b:step or a..b*factor, or a list of them",
                 ) from None
         for value in (min(values), max(values)):
-            _check_int(self.name, value)
+            check_int(self.name, value)
             if not self.least <= value <= self.most:
                 raise UsageError(
                     f"{self.name}: {value} cannot be tried: {self.why}",
@@ -183,7 +187,7 @@ class ProjSizeAxis:
             except ValueError:
                 hint = "(or a size, or a range of sizes)"
                 raise unknown_name(self.name, text, PROJ_RULES, hint) from None
-        return [_check_int(self.name, v) for v in values]
+        return [check_int(self.name, v) for v in values]
 
     def label(self, value: int) -> str:
         for name, rule in PROJ_RULES.items():
@@ -254,107 +258,6 @@ class RealAxis:
 
     def number(self, value: int) -> float:
         return float(struct.unpack("<d", struct.pack("<q", value))[0])
-
-
-LENGTH_PATTERNS = (
-    "equal",
-    "descending",
-    "unsorted",
-    "one_zero",
-    "all_zero",
-    "trailing_zeros",
-    "over_max",
-    "negative",
-)
-_LITERAL = 1000
-_literals: list[tuple[int, ...]] = []
-
-
-@dataclass(frozen=True, slots=True)
-class SeqLengthsAxis:
-    """seq_lengths: a named pattern, or a list of lengths such as [5,3,2].
-
-    A list is interned: its value is 1000 + its place in the process' table, and travels to a worker
-    beside the grid (see Grid.wire).
-    """
-
-    name: str
-    about: str
-    numeric = False
-
-    def parse(self, text: str) -> list[int]:
-        if text == "all":
-            return list(range(len(LENGTH_PATTERNS)))
-        if text in LENGTH_PATTERNS:
-            return [LENGTH_PATTERNS.index(text)]
-        if text.startswith("[") and text.endswith("]"):
-            try:
-                lengths = tuple(_check_int(self.name, int(t)) for t in text[1:-1].split(","))
-            except ValueError:
-                raise UsageError(
-                    f"{self.name}: {text!r} is no list of lengths", "write integers: [5,3,2]"
-                ) from None
-            return [intern_lengths(lengths)]
-        hint = "(or a list of lengths: [5,3,2])"
-        raise unknown_name(self.name, text, LENGTH_PATTERNS, hint)
-
-    def label(self, value: int) -> str:
-        if value < _LITERAL:
-            return LENGTH_PATTERNS[value]
-        return "[" + ",".join(str(n) for n in _literals[value - _LITERAL]) + "]"
-
-    def number(self, value: int) -> float:
-        return float(value)
-
-
-def intern_lengths(lengths: tuple[int, ...]) -> int:
-    """The axis value of a literal list of lengths."""
-    if lengths not in _literals:
-        _literals.append(lengths)
-    return _LITERAL + _literals.index(lengths)
-
-
-def interned_lengths() -> Sequence[tuple[int, ...]]:
-    """Every literal list so far, in the order of their values."""
-    return _literals
-
-
-def literal_lengths(value: int) -> tuple[int, ...] | None:
-    """The lengths of a literal value of the seq_lengths axis; None for a pattern."""
-    return _literals[value - _LITERAL] if value >= _LITERAL else None
-
-
-def resolve_seq_lengths(value: int, max_seq_length: int, batch_size: int) -> tuple[int, ...]:
-    """The array that a value of the seq_lengths axis is handed over as.
-
-    Returns  batch_size lengths, at least one.
-    Source   csrc/calls/seq_lengths.cpp makes the same; a test compares them through the library.
-    """
-    literal = literal_lengths(value)
-    if literal is not None:
-        return literal
-    n, top = max(batch_size, 1), max_seq_length
-
-    def slope(i: int) -> int:
-        return top - int((top - 1) * i / max(n - 1, 1))
-
-    match LENGTH_PATTERNS[value]:
-        case "descending":
-            return tuple(slope(i) for i in range(n))
-        case "unsorted":
-            return tuple(slope(n - 1 - i) for i in range(n))
-        case "one_zero":
-            return (*(top for _ in range(n - 1)), 0)
-        case "all_zero":
-            return (0,) * n
-        case "trailing_zeros":
-            return (top,) * (n // 2) + (0,) * (n - n // 2)
-        case "over_max":
-            return (min(top + 1, INT_MAX), *(top for _ in range(n - 1)))
-        case "negative":
-            return (*(top for _ in range(n - 1)), -1)
-        case _:
-            return (top,) * n
 
 
 def split_values(text: str) -> Iterator[str]:

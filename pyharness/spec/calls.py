@@ -15,9 +15,9 @@ from pyharness.spec.axes import (
     EnumAxis,
     ProjSizeAxis,
     RealAxis,
-    SeqLengthsAxis,
     SizeAxis,
 )
+from pyharness.spec.seq_lengths import SeqLengthsAxis
 
 # An array of so many lengths is made for each batch size: more would be memory, not validity.
 _MOST_BATCH = 1 << 20

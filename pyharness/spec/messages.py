@@ -1,7 +1,7 @@
 """What a worker and its parent say to each other: typed, one JSON object a frame.
 
-Bulk data does not travel here: statuses and reasons stand on the shared board (engine/board.py), and
-row numbers follow a message as one frame of int64.
+Bulk data does not travel here: statuses and reasons stand on the shared board (engine/board.py),
+and row numbers follow a message as one frame of int64.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def full_disk_told(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def write_json(path: Path, data: Any) -> None:  # noqa: ANN401 - whatever json can write
+def write_json(path: Path, data: Any) -> None:
     """Writes data as JSON, whole or not at all."""
     with replacing(path) as scratch:
         scratch.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", "utf-8")

@@ -1,6 +1,6 @@
 """run.json: what a result folder holds, how it was made, and whether it is finished.
 
-Written when a run begins, and again when it ends; a reader trusts a folder only with state complete.
+Written when a run begins, and again when it ends; a reader trusts a folder only if it is complete.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def now() -> str:
 class Manifest:
     """One run.
 
-    ``release``   name, version, cuda_major, path, origin, and loaded: cudnnGetVersion().
+    ``release``   asked, name, version, cuda_major, path, origin, and loaded: cudnnGetVersion().
     ``space``     name, fingerprint, and the grids with the labels of each axis.
     ``state``     running, complete, or stopped (no worker survived; see notes).
     ``results``   filled at the end: rows by outcome, checks, seconds spent.
@@ -90,7 +90,7 @@ class Manifest:
         """What makes two runs the same: kind, library, problems, and what is collected of each."""
         return (
             self.kind,
-            self.release["name"],
+            self.release["asked"],
             self.release["path"],
             self.space["fingerprint"],
             self.reasons,

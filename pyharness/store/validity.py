@@ -8,10 +8,7 @@ period, so a row group that is a whole number of periods has them made once.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +16,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pyharness.space.grid import Grid
-from pyharness.spec.axes import PROJ_RULES, resolve_proj_size
-from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES, Column
+from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES
 from pyharness.spec.ledger import FAILED, Death, Ledger
+from pyharness.store.grid_columns import GridColumns, index_type
 from pyharness.store.schema import VERSION_KEY, arrow_type
 
-_LEAST_GROUP, _MOST_GROUP = 1 << 18, 1 << 21
-_KEPT_COLUMNS = 64
+_LEAST_GROUP, _MOST_GROUP = 1 << 18, 1 << 20
 _INDEX_TYPES = {"status": pa.uint8(), "reason": pa.int32()}
 _OUTCOMES = ("passed", "unsupported", "failed")
 
@@ -33,7 +29,7 @@ _OUTCOMES = ("passed", "unsupported", "failed")
 def group_rows(shape: tuple[int, ...]) -> int:
     """Rows of a row group: as many whole periods of the inner axes as fit.
 
-    Returns  between 262,144 and 2,097,152 where the grid allows it; the grid's size if it is less.
+    Returns  between 262,144 and 1,048,576 where the grid allows it; the grid's size if it is less.
     """
     rows = 1
     for count in reversed(shape):
@@ -43,96 +39,6 @@ def group_rows(shape: tuple[int, ...]) -> int:
             break
         rows *= count
     return rows if rows >= min(_LEAST_GROUP, math.prod(shape)) else _MOST_GROUP >> 1
-
-
-def _index_type(grids: tuple[Grid, ...], axis: str) -> pa.DataType:
-    """The narrowest type that numbers the values of an axis in every grid."""
-    most = max(
-        (len(v) for g in grids for a, v in zip(g.call.axes, g.values, strict=True) if a.name == axis),
-        default=0,
-    )
-    return pa.int8() if most < 128 else pa.int16() if most < 32768 else pa.int32()
-
-
-class GridColumns:
-    """The axis columns of one grid, for any run of rows, in the types of a file's schema."""
-
-    def __init__(self, grid: Grid, schema: pa.Schema) -> None:
-        self.grid = grid
-        self._schema = schema
-        self._names = [a.name for a in grid.call.axes]
-        self._strides = [math.prod(grid.shape[i + 1 :]) for i in range(len(grid.shape))]
-        self._kept: OrderedDict[tuple[str, int, int], pa.Array] = OrderedDict()
-        self._makers = {c.name: self._maker(c) for c in AXIS_COLUMNS if self._has(c.name)}
-
-    def _has(self, column: str) -> bool:
-        return column in self._names or (column == "proj_rule" and "proj_size" in self._names)
-
-    def column(self, name: str, begin: int, count: int) -> pa.Array | None:
-        """A column over rows [begin, begin + count); None if the call has no such axis."""
-        maker = self._makers.get(name)
-        if maker is None:
-            return None
-        axes, make = maker
-        # What the column holds depends on where in its period the run begins, and if the slowest
-        # axis it depends on stands still over the run, only on the value there.
-        outer = min(self._names.index(a) for a in axes)
-        stride = self._strides[outer]
-        period = stride * self.grid.shape[outer]
-        phase = begin % period
-        if len(axes) == 1 and phase // stride == (phase + count - 1) // stride:
-            phase = phase // stride * stride  # one value throughout
-        key = (name, phase, count)
-        if key not in self._kept:
-            self._kept[key] = make(phase, count)
-            if len(self._kept) > _KEPT_COLUMNS:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
-
-    def places(self, axis: str, begin: int, count: int) -> NDArray[np.int64]:
-        """The index of the axis' value in each row: int64 [count]."""
-        at = self._names.index(axis)
-        stride, size = self._strides[at], self.grid.shape[at]
-        if begin // stride == (begin + count - 1) // stride:
-            return np.full(count, begin // stride % size, np.int64)
-        return np.arange(begin, begin + count, dtype=np.int64) // stride % size
-
-    def _maker(self, column: Column) -> tuple[list[str], Callable[[int, int], pa.Array]]:
-        if column.name in ("proj_size", "proj_rule"):
-            return self._proj_maker(column)
-        at = self._names.index(column.name)
-        axis, values = self.grid.call.axes[at], self.grid.values[at]
-        if column.type == "string":
-            words = pa.array([axis.label(v) for v in values], pa.string())
-            index = self._schema.field(column.name).type.index_type
-            return [column.name], lambda begin, count: pa.DictionaryArray.from_arrays(
-                pa.array(self.places(column.name, begin, count), index), words
-            )
-        numbers = np.array([axis.number(v) for v in values])
-        if column.type == "int32":
-            numbers = numbers.astype(np.int32)
-        return [column.name], lambda begin, count: pa.array(
-            numbers[self.places(column.name, begin, count)]
-        )
-
-    def _proj_maker(self, column: Column) -> tuple[list[str], Callable[[int, int], pa.Array]]:
-        rules = self.grid.values[self._names.index("proj_size")]
-        if column.name == "proj_rule":
-            names = {v: n for n, v in PROJ_RULES.items()}
-            words = [*PROJ_RULES, "given"]
-            of_rule = np.array([words.index(names.get(r, "given")) for r in rules])
-            return ["proj_size"], lambda begin, count: pa.DictionaryArray.from_arrays(
-                pa.array(of_rule[self.places("proj_size", begin, count)].astype(np.int8)),
-                pa.array(words),
-            )
-        hidden = self.grid.values[self._names.index("hidden_size")]
-        sizes = np.array([[resolve_proj_size(r, h) for r in rules] for h in hidden], np.int32)
-        return ["hidden_size", "proj_size"], lambda begin, count: pa.array(
-            sizes[
-                self.places("hidden_size", begin, count), self.places("proj_size", begin, count)
-            ]
-        )
 
 
 class ValidityWriter:
@@ -159,7 +65,7 @@ class ValidityWriter:
             )
             kind = arrow_type(c)
             if c.type == "string":
-                kind = pa.dictionary(_INDEX_TYPES.get(c.name) or _index_type(grids, c.name), kind)
+                kind = pa.dictionary(_INDEX_TYPES.get(c.name) or index_type(grids, c.name), kind)
             fields.append(pa.field(c.name, kind, c.name in nullable or not everywhere))
         self.schema = pa.schema(fields, {VERSION_KEY: str(SCHEMA_VERSION).encode()})
         self._writer = pq.ParquetWriter(
@@ -193,7 +99,7 @@ class ValidityWriter:
         }
         arrays = []
         for c, field in zip(self._columns, self.schema, strict=True):
-            array = made[c.name] if c.name in made else columns.column(c.name, begin, count)
+            array = made[c.name] if c.name in made else columns.of_run(c.name, begin, count)
             if array is None:
                 array = pa.nulls(count, field.type)
             arrays.append(array)
@@ -224,9 +130,7 @@ class ValidityWriter:
         return {
             "status": pa.DictionaryArray.from_arrays(pa.array(codes, mask=died), pa.array(names)),
             "status_code": pa.array(numbers[codes], mask=died),
-            "outcome": pa.DictionaryArray.from_arrays(
-                pa.array(outcomes), pa.array(_OUTCOMES)
-            ),
+            "outcome": pa.DictionaryArray.from_arrays(pa.array(outcomes), pa.array(_OUTCOMES)),
             "reason": self._reasons(len(codes), text_ids, here),
         }
 
@@ -235,9 +139,7 @@ class ValidityWriter:
     ) -> pa.Array:
         texts = list(self._ledger.texts)
         if text_ids is None and not here:
-            return pa.DictionaryArray.from_arrays(
-                pa.nulls(count, pa.int32()), pa.array(texts)
-            )
+            return pa.DictionaryArray.from_arrays(pa.nulls(count, pa.int32()), pa.array(texts))
         ids = np.zeros(count, np.int32) if text_ids is None else text_ids.astype(np.int32)
         for place, death in here.items():
             ids[place] = len(texts)

@@ -1,0 +1,65 @@
+"""Options that several commands share, so that they read and behave the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+Cudnn = Annotated[
+    str,
+    typer.Option(
+        "--cudnn",
+        help="Release: a version (9.28.0.42, 9.28.0.42+cu13), a path to libcudnn.so, installed, "
+        "or latest.",
+        metavar="RELEASE",
+    ),
+]
+Preset = Annotated[
+    Optional[str],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
+    typer.Option("--preset", help="Named space, see `pyharness presets`.", metavar="NAME"),
+]
+Call = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--call", help="Walk this call only, by its C name.", metavar="NAME"),
+]
+Axes = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--axis",
+        help="Values of an axis: names, integers, all, a..b, a..b:step, a..b*factor. Repeatable.",
+        metavar="NAME=V1,V2,…",
+    ),
+]
+Reasons = Annotated[
+    str,
+    typer.Option(
+        "--reasons",
+        help="cuDNN's own words: none, distinct (a table of each) or all (on every refused row).",
+        metavar="HOW",
+    ),
+]
+Threads = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(
+        "--threads",
+        min=1,
+        max=64,
+        help="Walkers at once, each a process of its own (default: one per core, at most 8).",
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option("--timeout", min=0.1, help="Seconds without an answer that count as a hang."),
+]
+Out = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--out", help="Folder for the tables.", metavar="DIR"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask back about a very large space.")]
+
+
+def map_options(threads: int | None, timeout: float, reasons: str, yes: bool):  # type: ignore[no-untyped-def]
+    ...

@@ -1,0 +1,1 @@
+"""Numbers and tables as text: the one place where they are turned into words."""
