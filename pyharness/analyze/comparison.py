@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyharness.analyze.conditions import AxisValues, Condition, describe, proves, text
 from pyharness.analyze.cover import cover
-from pyharness.analyze.partition import partition
+from pyharness.analyze.partition import Classes, partition
 
 Change = Literal[
     "newly_refused",
@@ -55,6 +55,7 @@ class Group:
     ``conditions``  conjunctions whose union is exactly these points.
     ``proven``      every point of the grid was checked against the conditions.
     ``fewest``      no description has fewer conjunctions.
+    ``values``      axis to the values that occur among the points, for axes that have several.
     """
 
     label: int
@@ -67,6 +68,7 @@ class Group:
     conditions: list[list[Condition]]
     proven: bool
     fewest: bool
+    values: dict[str, list[str]]
 
     @property
     def words(self) -> list[str]:
@@ -163,6 +165,18 @@ def _label_reasons(a: Side, b: Side, labels: NDArray[np.uint16], labeller: _Labe
         labels[same + start] = numbers[inverse]
 
 
+def _occurring(
+    target: NDArray[np.bool_], classes: Sequence[Classes], axes: Sequence[AxisValues]
+) -> dict[str, list[str]]:
+    values = {}
+    for at, (of_axis, axis) in enumerate(zip(classes, axes, strict=True)):
+        if len(axis.labels) > 1:
+            others = tuple(i for i in range(target.ndim) if i != at)
+            met = np.asarray(target.any(axis=others))[of_axis]
+            values[axis.name] = [label for label, m in zip(axis.labels, met, strict=True) if m]
+    return values
+
+
 def compare(axes: Sequence[AxisValues], a: Side, b: Side) -> Comparison:
     """Every change between two maps of the same grid, described exactly.
 
@@ -192,6 +206,7 @@ def compare(axes: Sequence[AxisValues], a: Side, b: Side) -> Comparison:
                 conditions,
                 proves(conditions, axes, labels, number),
                 found.optimal,
+                _occurring(target, part.classes, axes),
             )
         )
     groups.sort(key=lambda g: (CHANGES.index(g.change), -g.rows, g.words))

@@ -7,7 +7,7 @@ The limits count work, not seconds, so the same region gives the same boxes on a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,11 @@ Mask = NDArray[np.bool_]  # a region: one bool for each cell of a grid
 
 # Work is counted in cells read; one step of numpy costs about as much as reading this many.
 _STEP = 5_000
-_FORCED_WORK = 150_000_000
+_FORCED_WORK = 80_000_000
 _LATTICE_WORK = 150_000_000
 _GROW_WORK = 150_000_000
 _MOST_BOXES = 3_000  # among more, an exact choice would take too long
+_TOGETHER = 4_096  # cells turned into Python numbers at a time
 
 
 class TooMuchError(Exception):
@@ -52,15 +53,21 @@ def forced_boxes(cells: Mask) -> tuple[list[Box], Mask, int]:
         for cell in hardest_first(cells, cells):
             if not left[cell]:
                 continue
-            budget.spend(2 * cells.ndim * cells.size)
-            reach = _reach(cells, cell)
+            around = _lines(cells, cell)
+            where = np.ix_(*around)
+            reach = _reach(
+                cells[where], [line.index(v) for line, v in zip(around, cell, strict=True)]
+            )
+            budget.spend(2 * cells.ndim * reach.size)
             if apart[cell]:
                 bound += 1
-                apart &= ~reach
+                apart[where] &= ~reach
             box = _bounding_box(reach)
             if reach[np.ix_(*box)].all():
-                boxes.append(box)
-                left[np.ix_(*box)] = False
+                boxes.append(
+                    tuple(_pick(line, side) for line, side in zip(around, box, strict=True))
+                )
+                left[np.ix_(*boxes[-1])] = False
     except TooMuchError:
         pass  # what was found holds; the cells not looked at stay in ``left``
     return boxes, left, bound
@@ -140,22 +147,41 @@ def grown_boxes(cells: Mask, left: Mask) -> tuple[list[Box], list[Box]]:
 def hardest_first(cells: Mask, among: Mask) -> Iterator[tuple[int, ...]]:
     """The cells of ``among``, those with the fewest neighbours of the region in line first.
 
-    Few neighbours mean few boxes to choose from: such a cell is likely to force one.
+    Few neighbours mean few boxes to choose from: such a cell is likely to force one. Most cells
+    that leave ``among`` meanwhile are skipped.
     """
     neighbours = np.zeros(cells.shape, np.int32)
     for axis in range(cells.ndim):
-        neighbours += cells.sum(axis=axis, keepdims=True)
-    where = np.nonzero(among)
-    order = np.argsort(neighbours[where], kind="stable")
-    return zip(*(index[order].tolist() for index in where), strict=True)
+        neighbours += cells.sum(axis=axis, keepdims=True, dtype=np.int32)
+    order = np.flatnonzero(among)
+    order = order[np.argsort(neighbours.reshape(-1)[order], kind="stable")]
+    flat = among.reshape(-1)
+    for start in range(0, len(order), _TOGETHER):
+        some = order[start : start + _TOGETHER]
+        where = np.unravel_index(some[flat[some]], cells.shape)
+        yield from zip(*(index.tolist() for index in where), strict=True)
 
 
-def _reach(cells: Mask, cell: tuple[int, ...]) -> Mask:
+def _lines(cells: Mask, cell: tuple[int, ...]) -> Box:
+    """The values of each axis that one cell may take alone: no box with the cell has others."""
+    sides = []
+    for axis in range(cells.ndim):
+        line: list[int | slice] = list(cell)
+        line[axis] = slice(None)
+        sides.append(tuple(np.flatnonzero(cells[tuple(line)]).tolist()))
+    return tuple(sides)
+
+
+def _reach(cells: Mask, cell: Sequence[int]) -> Mask:
     """The cells that share some box with one cell: all mixtures of the two are in the region."""
     reach = cells
     for axis, value in enumerate(cell):
         reach = reach & reach.take([value], axis)
     return reach
+
+
+def _pick(line: tuple[int, ...], side: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(line[index] for index in side)
 
 
 def _bounding_box(cells: Mask) -> Box:
@@ -197,7 +223,7 @@ def _grow(cells: Mask, cell: tuple[int, ...], start: int, budget: _Budget) -> Bo
 
 def _without_redundant(boxes: list[Box], wanted: Mask) -> list[Box]:
     """Drop boxes, the oldest first, as long as the others cover what is wanted."""
-    times = np.where(wanted, 0, 2)
+    times = np.where(wanted, np.int32(0), np.int32(2))
     for box in boxes:
         times[np.ix_(*box)] += 1
     kept = []

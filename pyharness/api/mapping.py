@@ -29,6 +29,7 @@ from pyharness.store.manifest import Manifest, now
 from pyharness.store.validity import ValidityWriter, group_rows
 
 Reasons = Literal["none", "distinct", "all"]
+REASONS: tuple[Reasons, ...] = ("none", "distinct", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,18 @@ def loaded_version(number: int) -> str:
     if number >= 90000:
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
     return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
+
+
+def file_stamp(release: Release) -> str | None:
+    """What tells a library from another one that took its place: path, size and time of the file.
+
+    Returns  None for a cached release: its files were checked against the wheel's checksums, so its
+             name says it all, wherever the cache lies.
+    """
+    if release.origin == "cache":
+        return None
+    stat = release.path.stat()
+    return f"{release.path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
 
 
 def map_release(
@@ -81,6 +94,7 @@ def map_release(
             "version": release.version,
             "cuda_major": release.cuda_major,
             "path": str(release.path),
+            "stamp": file_stamp(release),
             "origin": release.origin,
         },
         space={

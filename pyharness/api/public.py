@@ -1,3 +1,106 @@
-def diff(): ...
-def map(): ...
-def try_problem(): ...
+"""The Python API: map, diff and try_problem, with the same words as the commands."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyharness.api.changes import write_changes
+from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, open_side, row_reasons
+from pyharness.api.mapping import MapOptions, Reasons, map_release
+from pyharness.api.trying import try_calls
+from pyharness.releases.locate import resolve
+from pyharness.space.presets import build_space
+from pyharness.spec.problem import CallResult, parse_problem
+from pyharness.store.reading import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pyharness.analyze.map_diff import MapDiff
+
+
+def default_walkers() -> int:
+    """Walkers at once where none are asked for: one for each core that we may use, at most 8."""
+    return min(8, len(os.sched_getaffinity(0)))
+
+
+def _axis_texts(axes: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={_joined(values)}" for name, values in axes.items()]
+
+
+def _joined(values: Any) -> str:
+    if isinstance(values, (list, tuple, range)):
+        return ",".join(_joined(v) for v in values)
+    return str(values)
+
+
+def map(  # noqa: A001 - the verb of the domain
+    cudnn: str,
+    preset: str | None = None,
+    *,
+    call: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    reasons: Reasons = "distinct",
+    walkers: int | None = None,
+) -> pd.DataFrame:
+    """The validity of every problem of a space on a release.
+
+    ``cudnn``  a version, VERSION+cuNN, a path, installed, or latest.
+    ``axes``   axis name to a value, a list of values, or text such as "1..1024:8".
+    ``out``    folder to keep the tables in; without one they are kept nowhere.
+    Returns    one row a problem and call; columns as in results/README.md.
+    Raises     UsageError for anything that the command would refuse.
+    """
+    space = build_space(preset, call, _axis_texts(axes or {}))
+    release = resolve(cudnn)
+    options = MapOptions(walkers=walkers or default_walkers(), reasons=reasons)
+    if out is not None:
+        map_release(release, space, Path(out), options)
+        return read_frame(Path(out))
+    with tempfile.TemporaryDirectory(prefix="pyharness-") as scratch:
+        map_release(release, space, Path(scratch) / "map", options)
+        return read_frame(Path(scratch) / "map")
+
+
+def diff(
+    a: str | Path,
+    b: str | Path,
+    preset: str | None = None,
+    *,
+    call: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    maps: str | Path = DEFAULT_MAPS,
+    reasons: Reasons | None = None,
+) -> MapDiff:
+    """What changed from one release, or result folder, to another.
+
+    ``maps``  folder of the maps that are made on the way, and found again.
+    ``out``   folder for changes.parquet; without one it is not written.
+    ``reasons``  all, distinct or none; by default all up to 5 million problems, distinct above.
+    Returns   the changes, each described exactly.
+    Raises    UsageError for anything that the command would refuse.
+    """
+    space = build_space(preset, call, _axis_texts(axes or {}))
+    options = MapOptions(walkers=default_walkers(), reasons=reasons or row_reasons(space))
+    old, new = (open_side(str(side), space, Path(maps), options) for side in (a, b))
+    result = diff_maps(old, new)
+    if out is not None:
+        write_changes(result, Path(out))
+    return result
+
+
+def try_problem(cudnn: str, problem: Mapping[str, Any] | Sequence[str]) -> list[CallResult]:
+    """One problem through every host call of a release.
+
+    ``problem``  axis name to value, or ``key=value`` words.
+    Returns      one result a call, with cuDNN's own reason.
+    Raises       UsageError for an unknown key or value.
+    """
+    words = _axis_texts(problem) if isinstance(problem, Mapping) else list(problem)
+    return try_calls(resolve(cudnn), parse_problem(words))

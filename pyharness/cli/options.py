@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
+
+if TYPE_CHECKING:
+    from pyharness.api.mapping import MapOptions
 
 Cudnn = Annotated[
     str,
@@ -61,5 +64,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask back about a very large space.")]
 
 
-def map_options(threads: int | None, timeout: float, reasons: str, yes: bool):  # type: ignore[no-untyped-def]
-    ...
+def map_options(threads: int | None, timeout: float, reasons: str, yes: bool) -> MapOptions:
+    """The options of a map from what the command line gave.
+
+    Raises  UsageError for a way of collecting reasons that does not exist.
+    """
+    from pyharness.api.mapping import REASONS, MapOptions
+    from pyharness.api.public import default_walkers
+    from pyharness.errors import unknown_name
+
+    for known in REASONS:
+        if known == reasons:
+            return MapOptions(threads or default_walkers(), timeout, known, yes)
+    raise unknown_name("way of collecting reasons", reasons, REASONS)

@@ -82,15 +82,14 @@ def find_wheels(packages: dict[str, int]) -> list[Offer]:
         UnsupportedRepoVersionError,
     )
 
-    from pyharness.releases.session import open_session  # noqa: PLC0415
+    from pyharness.releases.session import open_session, short_cause  # noqa: PLC0415
 
     settings = read_settings()
-    endpoints = _endpoints(settings)
     found: list[Offer] = []
     failures: list[str] = []
     answered = False
     with open_session(settings) as session:
-        for endpoint in endpoints:
+        for endpoint in _endpoints(settings):
             client = (
                 PyPISimple(endpoint, session=session) if endpoint else PyPISimple(session=session)
             )
@@ -105,7 +104,7 @@ def find_wheels(packages: dict[str, int]) -> list[Offer]:
                 UnsupportedRepoVersionError,
                 ValueError,
             ) as error:
-                failures.append(f"{_host(client.endpoint)}: {_cause(error)}")
+                failures.append(f"{_host(client.endpoint)}: {short_cause(error)}")
     if not answered:
         raise HarnessError(
             f"the package index cannot be reached ({'; '.join(failures)})", SETTINGS_HINT
@@ -115,8 +114,6 @@ def find_wheels(packages: dict[str, int]) -> list[Offer]:
 
 def _endpoints(settings: IndexSettings) -> Sequence[str | None]:
     """The indexes to ask; None stands for pypi_simple's own default."""
-    if settings.no_index:
-        raise HarnessError("pip is configured to use no index", SETTINGS_HINT)
     first = settings.index_url
     if first is not None and first.lower().startswith("file:"):
         if not settings.extra_urls:
@@ -183,14 +180,3 @@ def _host(url: str) -> str:
 
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost reason, which says more than the retries around it."""
-    import requests  # noqa: PLC0415
-
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        return f"HTTP {error.response.status_code}"
-    reason = getattr(error.args[0], "reason", None) if error.args else None
-    text = str(reason or error)
-    return text.rsplit(": ", 1)[-1].strip("')") if reason else text

@@ -121,7 +121,7 @@ def open_wheel(offer: Offer, session: requests.Session) -> Iterator[Wheel]:
     """
     from remotezip import RemoteZip  # noqa: PLC0415 - brings requests, slow to import
 
-    with _explained(offer, "its directory"):
+    with _explained(offer, "the directory"):
         archive = RemoteZip(offer.url, session=session)
     with archive:
         yield Wheel(offer, archive)
@@ -155,6 +155,8 @@ def _explained(offer: Offer, what: str) -> Iterator[None]:
     import urllib3  # noqa: PLC0415
     from remotezip import RangeNotSupported, RemoteIOError, RemoteZipError  # noqa: PLC0415
 
+    from pyharness.releases.session import short_cause  # noqa: PLC0415
+
     place = f"{what} of {offer.filename}"
     try:
         yield
@@ -177,7 +179,7 @@ def _explained(offer: Offer, what: str) -> Iterator[None]:
         EOFError,
     ) as error:
         raise HarnessError(
-            f"the transfer of {place} broke off: {error or 'the connection closed early'}",
+            f"the transfer of {place} broke off: {short_cause(error)}",
             "run the command again: members that have arrived are kept",
         ) from error
     except OSError as error:

@@ -117,3 +117,29 @@ def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Sp
     parts += [call] if call else []
     parts += [f"{n}={v}" for n, v in chosen.items()]
     return Space(" ".join(parts), tuple(grids))
+
+
+def preset_data() -> dict[str, Any]:
+    """Every preset with its size, and every call with its axes, as plain data."""
+    return {
+        "presets": [
+            {
+                "name": name,
+                "about": load_preset(name).about,
+                "problems": build_space(name, None, []).size,
+                "grids": [{"call": c, "axes": dict(a)} for c, a in load_preset(name).grids],
+            }
+            for name in preset_names()
+        ],
+        "calls": [
+            {
+                "call": c.name,
+                "stage": c.stage,
+                "axes": [
+                    {"axis": a.name, "default": c.defaults[a.name], "about": a.about}
+                    for a in c.axes
+                ],
+            }
+            for c in CALLS
+        ],
+    }

@@ -63,7 +63,8 @@ def now() -> str:
 class Manifest:
     """One run.
 
-    ``release``   asked, name, version, cuda_major, path, origin, and loaded: cudnnGetVersion().
+    ``release``   asked, name, version, cuda_major, path, origin, loaded (cudnnGetVersion), and
+                  stamp: what tells an unversioned file from another.
     ``space``     name, fingerprint, and the grids with the labels of each axis.
     ``state``     running, complete, or stopped (no worker survived; see notes).
     ``results``   filled at the end: rows by outcome, checks, seconds spent.
@@ -91,14 +92,18 @@ class Manifest:
         return (
             self.kind,
             self.release["asked"],
-            self.release["path"],
+            self.release["stamp"],
             self.space["fingerprint"],
             self.reasons,
         )
 
+    def as_data(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON."""
+        return asdict(self)
+
     def write(self, folder: Path) -> None:
         """Writes run.json, whole or not at all."""
-        write_json(folder / NAME, asdict(self))
+        write_json(folder / NAME, self.as_data())
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -1,0 +1,47 @@
+# `make run` and `make test` each do everything from a fresh clone, in their own .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := build/cpp
+SOURCES := $(shell find csrc -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
+
+.PHONY: run test lint types test-python test-cpp install clean
+
+run: $(VENV)/.installed
+	$(BIN)/pyharness diff 9.12.0.46 9.13.0.50
+
+test: lint types test-cpp test-python
+
+lint: $(VENV)/.tools
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $$(git ls-files '*.cpp' '*.hpp')
+
+types: $(VENV)/.tools
+	$(BIN)/mypy
+
+test-python: $(VENV)/.tools
+	$(BIN)/pytest -n 2 $(PYTEST)
+
+test-cpp: $(VENV)/.tools
+	$(BIN)/cmake -S . -B $(BUILD) -DPYHARNESS_BUILD_TESTS=ON -DPYHARNESS_WERROR=ON \
+	  -DPYHARNESS_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
+	$(BIN)/cmake --build $(BUILD) --parallel 2
+	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
+
+install: $(VENV)/.installed
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Editable: the Python code is used where it lies, the extension is built into the environment.
+$(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable . --config-settings=cmake.define.PYHARNESS_WERROR=ON
+	touch $@
+
+$(VENV)/.tools: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint]' cmake ninja --config-settings=cmake.define.PYHARNESS_WERROR=ON
+	touch $@
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,146 @@
+"""Two maps compared: calls, problems, enumerators, reasons and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyharness.analyze.comparison import CHANGES, Comparison
+from pyharness.analyze.cost_changes import CostChange
+from pyharness.spec.enums import ENUM_TYPES, appeared
+from pyharness.spec.statuses import known_statuses
+
+# What --fail-on can name, beside the changes of a problem.
+GATES = (
+    *CHANGES,
+    "slower",
+    "faster",
+    "call_removed",
+    "call_added",
+    "enumerator_removed",
+    "enumerator_added",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CallDiff:
+    """One call on both sides, over the problems that both maps have.
+
+    ``rows``      problems compared.
+    ``only_a``    axis to the values that only the older map has; ``only_b`` likewise.
+    ``axes``      values of each axis that were compared, by label.
+    """
+
+    call: str
+    stage: str
+    rows: int
+    axes: dict[str, list[str]]
+    only_a: dict[str, list[str]]
+    only_b: dict[str, list[str]]
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonTexts:
+    """Reasons of one call and status that only one side gives, where rows cannot be compared."""
+
+    call: str
+    status: str
+    gone: list[str]
+    new: list[str]
+
+
+@dataclass(slots=True)
+class MapDiff:
+    """All that changed from ``release_a`` to ``release_b``.
+
+    ``reasons_by_row``   both maps kept the reason of every row, so other_reason is complete.
+    ``comparable_costs`` both were timed on the same kind of machine.
+    ``notes``            what either run has to say of itself.
+    """
+
+    release_a: str
+    release_b: str
+    space: str
+    calls: list[CallDiff] = field(default_factory=list)
+    calls_removed: list[str] = field(default_factory=list)
+    calls_added: list[str] = field(default_factory=list)
+    enumerators_removed: list[str] = field(default_factory=list)
+    enumerators_added: list[str] = field(default_factory=list)
+    renumbered: int = 0
+    costs: list[CostChange] = field(default_factory=list)
+    comparable_costs: bool = True
+    reasons_by_row: bool = True
+    reason_texts: list[ReasonTexts] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Problems compared, over all calls."""
+        return sum(c.rows for c in self.calls)
+
+    def count(self, gate: str) -> int:
+        """How much there is of what --fail-on can name: problems, or calls, or enumerators."""
+        match gate:
+            case "slower" | "faster":
+                if not self.comparable_costs:
+                    return 0
+                return sum(c.verdict == gate for c in self.costs)
+            case "call_removed":
+                return len(self.calls_removed)
+            case "call_added":
+                return len(self.calls_added)
+            case "enumerator_removed":
+                return len(self.enumerators_removed)
+            case "enumerator_added":
+                return len(self.enumerators_added)
+            case _:
+                groups = (g for c in self.calls for g in c.comparison.groups)
+                return sum(g.rows for g in groups if g.change == gate)
+
+
+def enumerators_of(version: str | None) -> dict[str, int] | None:
+    """Every enumerator, statuses too, that the headers of a release declare, with its number.
+
+    Returns  None if the version is not known, so that nothing is said rather than guessed.
+    Source   the headers of every release on the index; tests/abi proves the table.
+    """
+    if version is None:
+        return None
+    release = tuple(int(p) for p in version.split("."))
+    found = {m.vendor: m.value for t in ENUM_TYPES for m in t.members if appeared(m.since, release)}
+    found.update({s.vendor: s.value for s in known_statuses(release)})
+    return found
+
+
+def compare_enumerators(diff: MapDiff, a: str | None, b: str | None) -> None:
+    """Fills in which enumerators came and went between two versions."""
+    old, new = enumerators_of(a), enumerators_of(b)
+    if old is None or new is None:
+        diff.notes.append(
+            "a version is not known, so enumerators of the headers could not be compared"
+        )
+        return
+    diff.enumerators_removed = sorted(set(old) - set(new))
+    diff.enumerators_added = sorted(set(new) - set(old))
+    diff.renumbered = sum(old[name] != new[name] for name in set(old) & set(new))
+
+
+def compare_reason_texts(
+    a: Sequence[Mapping[str, Any]], b: Sequence[Mapping[str, Any]]
+) -> list[ReasonTexts]:
+    """Which reasons of each call and status only one side gives.
+
+    ``a``, ``b``  rows of the reasons table.
+    """
+    texts: dict[tuple[str, str], tuple[set[str], set[str]]] = {}
+    for side, rows in enumerate((a, b)):
+        for row in rows:
+            pair = texts.setdefault((row["call"], row["status"]), (set(), set()))
+            pair[side].add(row["reason"] or "")
+    return [
+        ReasonTexts(call, status, sorted(old - new), sorted(new - old))
+        for (call, status), (old, new) in sorted(texts.items())
+        if old != new
+    ]

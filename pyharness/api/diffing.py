@@ -1,0 +1,170 @@
+"""Diff two releases or two maps: map what is missing, compare, keep what changed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyharness.analyze.comparison import Side, compare
+from pyharness.analyze.conditions import AxisValues
+from pyharness.analyze.cost_changes import compare_costs
+from pyharness.analyze.map_diff import (
+    CallDiff,
+    MapDiff,
+    compare_enumerators,
+    compare_reason_texts,
+)
+from pyharness.api.mapping import MapOptions, Reasons, file_stamp, map_release
+from pyharness.api.progress import Progress, silent
+from pyharness.errors import UsageError
+from pyharness.releases.locate import resolve
+from pyharness.releases.model import Release
+from pyharness.space.grid import Space
+from pyharness.store.manifest import NAME
+from pyharness.store.reading import GridStatuses, MapFolder
+
+DEFAULT_MAPS = Path("results/maps")
+_MOST_ROW_REASONS = 5_000_000  # 10 s of refusals at 4 µs, over two walkers
+_BLOCK = 1 << 20
+
+
+def map_folder(release: Release, space: Space, reasons: str, maps: Path) -> Path:
+    """Where the map of a release lies that was made by name and not by --out.
+
+    Returns  a folder that no other release, space or way of collecting reasons shares.
+    """
+    name = release.name
+    if release.version is None:
+        name = "library-" + hashlib.sha256(str(file_stamp(release)).encode()).hexdigest()[:12]
+    return maps / name / f"{_slug(space.name)}-{space.fingerprint}-{reasons}"
+
+
+def row_reasons(space: Space) -> Reasons:
+    """How reasons are collected for a diff: of every row, unless that would take minutes."""
+    return "all" if space.size <= _MOST_ROW_REASONS else "distinct"
+
+
+def diff_folder(diff: MapDiff, a: MapFolder) -> Path:
+    """Where a diff lies that was made without --out."""
+    sides = "..".join(re.sub(r"[^A-Za-z0-9._-]+", "-", n) for n in (diff.release_a, diff.release_b))
+    return Path("results/diff") / sides / (_slug(a.manifest.space["name"]) or "maps")
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:40].strip("-")
+
+
+def open_side(
+    text: str, space: Space, maps: Path, options: MapOptions, progress: Progress = silent
+) -> MapFolder:
+    """The map that a text means: a result folder as it is, or a release, mapped if need be.
+
+    Raises  UsageError for a name that is neither; what map_release raises.
+    """
+    folder = Path(text).expanduser()
+    if (folder / NAME).is_file():
+        return MapFolder(folder)
+    release = resolve(text, progress=fetching(text, progress))
+    target = map_folder(release, space, options.reasons, maps)
+    map_release(release, space, target, options, _named(release.name, progress))
+    return MapFolder(target)
+
+
+def _named(name: str, progress: Progress) -> Progress:
+    return lambda step, done, total: progress(f"{name} {step}", done, total)
+
+
+def fetching(text: str, progress: Progress) -> Callable[[int, int, str], None]:
+    """The progress of a fetch as one step of ours."""
+    return lambda done, total, _member: progress(f"fetching {text}, bytes", done, total)
+
+
+def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDiff:
+    """Everything that changed from one map to another.
+
+    Raises  UsageError if they have no call, or no problem of a call, in common.
+    """
+    ma, mb = a.manifest, b.manifest
+    names = {ma.space["name"], mb.space["name"]}
+    diff = MapDiff(ma.release["name"], mb.release["name"], " / ".join(sorted(names)))
+    diff.reasons_by_row = ma.reasons == mb.reasons == "all"
+    diff.calls_removed = sorted(set(mb.absent_calls) - set(ma.absent_calls))
+    diff.calls_added = sorted(set(ma.absent_calls) - set(mb.absent_calls))
+    others = {g.call.name: g for g in b.grids}
+    common = [(g, others[g.call.name]) for g in a.grids if g.call.name in others]
+    if not common:
+        raise UsageError(
+            "the two maps have no call in common",
+            f"one has {_calls(a)}, the other {_calls(b)}",
+        )
+    for i, (grid_a, grid_b) in enumerate(common):
+        progress(f"comparing {grid_a.call.name}", i, len(common))
+        diff.calls.append(_diff_call(a.statuses(grid_a), b.statuses(grid_b)))
+    compare_enumerators(diff, ma.release["version"], mb.release["version"])
+    diff.costs = compare_costs(a.rows_of("costs"), b.rows_of("costs"))
+    diff.comparable_costs = all(ma.host[k] == mb.host[k] for k in ("name", "cpu"))
+    if not diff.reasons_by_row:
+        diff.reason_texts = compare_reason_texts(a.rows_of("reasons"), b.rows_of("reasons"))
+    diff.notes += [f"{m.release['name']}: {n}" for m in (ma, mb) for n in m.notes]
+    return diff
+
+
+def _calls(folder: MapFolder) -> str:
+    return ", ".join(g.call.name for g in folder.grids) or "none"
+
+
+def _diff_call(a: GridStatuses, b: GridStatuses) -> CallDiff:
+    call = a.grid.call
+    kept_a, kept_b, only_a, only_b = [], [], {}, {}
+    for axis, va, vb in zip(call.axes, a.grid.values, b.grid.values, strict=True):
+        both = [v for v in va if v in vb]
+        if not both:
+            raise UsageError(
+                f"{call.name}: the two maps share no value of {axis.name}",
+                "map both over the same space",
+            )
+        kept_a.append([va.index(v) for v in both])
+        kept_b.append([vb.index(v) for v in both])
+        if gone := [axis.label(v) for v in va if v not in both]:
+            only_a[axis.name] = gone
+        if new := [axis.label(v) for v in vb if v not in both]:
+            only_b[axis.name] = new
+    axes = [
+        AxisValues(
+            axis.name,
+            tuple(axis.label(values[k]) for k in kept),
+            tuple(axis.number(values[k]) for k in kept) if axis.numeric else None,
+        )
+        for axis, values, kept in zip(call.axes, a.grid.values, kept_a, strict=True)
+    ]
+    comparison = compare(axes, _side(a, kept_a), _side(b, kept_b))
+    return CallDiff(
+        call.name,
+        call.stage,
+        comparison.labels.size,
+        {x.name: list(x.labels) for x in axes},
+        only_a,
+        only_b,
+        comparison,
+    )
+
+
+def _side(statuses: GridStatuses, kept: list[list[int]]) -> Side:
+    names: list[str | None] = [None] * 256
+    names[: len(statuses.names)] = statuses.names
+    ids = None if statuses.text_ids is None else _kept(statuses.text_ids, kept)
+    return Side(_kept(statuses.codes, kept), names, ids, statuses.texts)
+
+
+def _kept(array: NDArray[Any], places: list[list[int]]) -> NDArray[Any]:
+    """The array at these places of each axis; itself where that is all of it, in order."""
+    for axis, chosen in enumerate(places):
+        if chosen != list(range(array.shape[axis])):
+            array = array.take(chosen, axis)
+    return np.ascontiguousarray(array)

@@ -1,0 +1,156 @@
+"""``pyharness fetch``: bring releases into the cache."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pyharness.cli.options import Json
+from pyharness.errors import EXIT_INTERRUPTED, EXIT_OK, HarnessError, UsageError
+
+if TYPE_CHECKING:
+    from pyharness.cli.progress import Bytes
+    from pyharness.releases import CachedRelease
+
+Versions = Annotated[
+    list[str],
+    typer.Argument(
+        help="Versions (9.28.0.42), versions with their CUDA (9.28.0.42+cu13), or latest.",
+        metavar="VERSION…",
+        show_default=False,
+    ),
+]
+Full = Annotated[
+    bool, typer.Option("--full", help="All that a GPU run needs, cuBLAS and NVRTC included.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one request.
+
+    ``already``  it was in the cache.
+    ``error``    why it is not; the fields from ``name`` on are then None.
+    """
+
+    asked: str
+    name: str | None = None
+    library: str | None = None
+    folder: str | None = None
+    size_bytes: int | None = None
+    full: bool | None = None
+    already: bool | None = None
+    error: str | None = None
+    exit_code: int = EXIT_OK
+
+
+def command(versions: Versions, full: Full = False, json: Json = False) -> None:
+    """Bring releases from the package index into the cache, each file checked."""
+    from pyharness.cli.progress import shown_bytes
+    from pyharness.present.jsons import dumps
+
+    asked = list(dict.fromkeys(text.strip() for text in versions))
+    _refuse_unknown(asked, full)
+    outcomes: list[Outcome] = []
+    try:
+        with shown_bytes() as start:
+            for text in asked:
+                outcome = _fetch(text, full, start(text))
+                outcomes.append(outcome)
+                if not json:
+                    _tell(outcome)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: files that have arrived whole are kept for the next try\n")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    if json:
+        typer.echo(dumps({"releases": [asdict(outcome) for outcome in outcomes]}))
+    raise typer.Exit(max(outcome.exit_code for outcome in outcomes))
+
+
+def _refuse_unknown(asked: Sequence[str], full: bool) -> None:
+    """Check every name before anything is fetched.
+
+    Raises  UsageError for what is no version, and for one that neither the cache nor the index has.
+    """
+    from pyharness.releases import list_cached, list_offers
+    from pyharness.releases.locate import LATEST
+    from pyharness.releases.model import parse_request
+
+    for text in asked:
+        if text != LATEST and parse_request(text) is None:
+            raise UsageError(
+                f"{text!r} is not a version", "fetch takes 9.28.0.42, 9.28.0.42+cu13 or latest"
+            )
+    cached = list_cached()
+    here = [entry for entry in cached if entry.full or not full]
+    unsure = set(asked) - {LATEST} - {e.name for e in here} - {e.version for e in here}
+    if not unsure:
+        return
+    try:
+        offers = list_offers()
+    except HarnessError:  # each request then says for itself that it needs the index
+        return
+    known = {(item.version, item.cuda_major) for item in (*cached, *offers)}
+    for text in asked:
+        if text in unsure:
+            _refuse_if_unknown(text, known)
+
+
+def _refuse_if_unknown(text: str, known: set[tuple[str, int]]) -> None:
+    from pyharness.errors import unknown_name
+    from pyharness.releases.model import parse_request, release_name, version_key
+
+    version, cuda = parse_request(text) or (text, None)
+    fitting = {v for v, _ in known if v == version or v.startswith(f"{version}.")}
+    if version not in fitting and len(fitting) > 1:
+        names = ", ".join(sorted(fitting, key=version_key))
+        raise UsageError(f"release {text} is ambiguous", f"it may be {names}")
+    if not any(v in fitting and cuda in (None, major) for v, major in known):
+        names_known = {release_name(v, None if cuda is None else major) for v, major in known}
+        raise unknown_name("release", text, names_known, "(`pyharness releases` lists all)")
+
+
+def _fetch(text: str, full: bool, progress: Bytes) -> Outcome:
+    from pyharness.releases import list_cached, resolve
+
+    before = {entry.name for entry in list_cached() if entry.full or not full}
+    try:
+        release = resolve(text, full=full, progress=progress)
+        entry = _entry(release.name)
+    except HarnessError as error:
+        return Outcome(text, error=str(error), exit_code=error.exit_code)
+    return Outcome(
+        asked=text,
+        name=entry.name,
+        library=str(release.path),
+        folder=str(entry.folder),
+        size_bytes=entry.size_bytes,
+        full=entry.full,
+        already=entry.name in before,
+    )
+
+
+def _entry(name: str) -> CachedRelease:
+    from pyharness.releases.cache import find_cached
+
+    entry = find_cached(name)
+    if entry is None:
+        raise HarnessError(f"{name} was removed while it was being fetched", "run it again")
+    return entry
+
+
+def _tell(outcome: Outcome) -> None:
+    from pyharness.present.units import bytes_text
+
+    if outcome.error is not None:
+        message, *hints = outcome.error.splitlines()
+        sys.stderr.write("\n".join([f"error: {message}", *(f"  {h}" for h in hints)]) + "\n")
+        return
+    kind = "full" if outcome.full else "light"
+    how = "already here" if outcome.already else "fetched"
+    size = bytes_text(outcome.size_bytes or 0)
+    typer.echo(f"{outcome.name}   {how}   {kind}, {size}   {outcome.folder}")

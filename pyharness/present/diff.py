@@ -1,0 +1,215 @@
+"""A diff in words: for a terminal, and as data for a script."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from pyharness.analyze.comparison import Change, Group
+from pyharness.analyze.map_diff import GATES, CallDiff, MapDiff
+
+_WIDTH = 100
+_MOST_CONJUNCTIONS = 8
+_HEADINGS: dict[Change, str] = {
+    "newly_refused": "Newly refused",
+    "newly_failed": "Newly failing (crash, hang or another defect)",
+    "newly_accepted": "Newly accepted",
+    "no_longer_failed": "No longer failing",
+    "other_status": "Refused with another status",
+    "other_reason": "Refused for another reason",
+}
+_SPREAD = ("algo", "cell_mode")  # what people ask next: with which of these?
+
+
+def _step(group: Group) -> str:
+    if group.change == "other_reason":
+        return (
+            f"{group.status_a}: {group.reason_a or '(no word)'} -> {group.reason_b or '(no word)'}"
+        )
+    return f"{group.status_a or 'failed'} -> {group.status_b or 'failed'}"
+
+
+def _spread(call: CallDiff, group: Group) -> Iterator[str]:
+    for name in _SPREAD:
+        met, tested = group.values.get(name), call.axes.get(name, [])
+        if met is not None:
+            words = f"all {len(met)}" if len(met) == len(tested) else f"{len(met)} of {len(tested)}"
+            yield f"{name} {words} ({', '.join(met)})"
+
+
+def _group_lines(call: CallDiff, group: Group) -> Iterator[str]:
+    yield from textwrap.wrap(
+        f"{call.call}  {group.rows:,} of {call.rows:,}: {_step(group)}",
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="      ",
+    )
+    words = group.words
+    for i, conjunction in enumerate(words[:_MOST_CONJUNCTIONS]):
+        lead = "      " if i == 0 else "   or "
+        yield from textwrap.wrap(
+            conjunction,
+            _WIDTH,
+            initial_indent=lead,
+            subsequent_indent="        ",
+            break_long_words=False,
+        )
+    if len(words) > _MOST_CONJUNCTIONS:
+        yield f"   or {len(words) - _MOST_CONJUNCTIONS} more conjunctions (--json has them all)"
+    if group.change != "other_reason" and (spread := "; ".join(_spread(call, group))):
+        yield from textwrap.wrap(
+            f"with {spread}", _WIDTH, initial_indent="      ", subsequent_indent="        "
+        )
+    if not group.proven:
+        yield "      NOT PROVEN: these conditions do not cover exactly the changed problems"
+
+
+def _changes(diff: MapDiff) -> Iterator[str]:
+    for change, heading in _HEADINGS.items():
+        found = [(c, g) for c in diff.calls for g in c.comparison.groups if g.change == change]
+        if change == "other_reason" and not diff.reasons_by_row:
+            continue
+        if not found:
+            continue
+        yield ""
+        yield f"{heading}: {sum(g.rows for _, g in found):,} problems"
+        for call, group in found:
+            yield from _group_lines(call, group)
+    if not diff.reasons_by_row:
+        yield ""
+        yield "Reasons were not kept for every row, so only their texts are compared"
+        for texts in diff.reason_texts:
+            for word, reasons in (("gone", texts.gone), ("new", texts.new)):
+                for reason in reasons:
+                    yield f"  {texts.call} {texts.status} {word}: {reason or '(no word)'}"
+
+
+def _surface(diff: MapDiff) -> Iterator[str]:
+    yield ""
+    moved = [
+        ("calls removed", diff.calls_removed),
+        ("calls added", diff.calls_added),
+        ("enumerators removed", diff.enumerators_removed),
+        ("enumerators added", diff.enumerators_added),
+    ]
+    if not any(names for _, names in moved) and not diff.renumbered:
+        yield "Calls and enumerators: none came, none went"
+        return
+    yield "Calls and enumerators"
+    for what, names in moved:
+        if names:
+            yield from textwrap.wrap(
+                f"{what}: {', '.join(names)}",
+                _WIDTH,
+                initial_indent="  ",
+                subsequent_indent="      ",
+            )
+    if diff.renumbered:
+        yield f"  {diff.renumbered} enumerators keep their name and have another number"
+
+
+def _costs(diff: MapDiff) -> Iterator[str]:
+    if not diff.costs:
+        return
+    yield ""
+    if not diff.comparable_costs:
+        yield "Cost of a call: measured on different machines, so not compared"
+        return
+    yield "Cost of a call (median, ns)"
+    yield f"  {'call':<28}{'problems':<10}{'before':>8}{'after':>8}{'ratio':>8}"
+    for cost in diff.costs:
+        verdict = "" if cost.verdict == "same" else f"  {cost.verdict}"
+        yield (
+            f"  {cost.call:<28}{cost.answer:<10}{cost.a_s * 1e9:>8.1f}{cost.b_s * 1e9:>8.1f}"
+            f"{cost.ratio:>8.2f}{verdict}"
+        )
+
+
+def _summary(diff: MapDiff) -> str:
+    """Every kind of change with its number, so that nobody has to conclude it from a silence."""
+    kinds = [k for k in GATES if diff.comparable_costs or k not in ("slower", "faster")]
+    counted = [(k.replace("_", " "), diff.count(k)) for k in kinds]
+    some = [f"{n:,} {k}" for k, n in counted if n]
+    none = [k for k, n in counted if not n]
+    return f"{'; '.join(some) or 'nothing changed'}. None: {', '.join(none)}."
+
+
+def _not_compared(diff: MapDiff) -> Iterator[str]:
+    for call in diff.calls:
+        for release, only in ((diff.release_a, call.only_a), (diff.release_b, call.only_b)):
+            for axis, values in only.items():
+                yield f"  {call.call}: {axis}={','.join(values)} only on {release}"
+
+
+def render_diff(diff: MapDiff) -> str:
+    """The whole diff as text, at most 100 columns wide; ends without a newline."""
+    lines = [f"cuDNN {diff.release_a} -> {diff.release_b}"]
+    lines.append(f"{diff.rows:,} problems compared over {len(diff.calls)} calls ({diff.space})")
+    lines += textwrap.wrap(_summary(diff), _WIDTH)
+    if skipped := list(_not_compared(diff)):
+        lines += ["", "Not compared, because only one side has it", *skipped]
+    lines += [*_changes(diff), *_surface(diff), *_costs(diff)]
+    if diff.notes:
+        lines += ["", "Notes", *(f"  {note}" for note in diff.notes)]
+    return "\n".join(lines)
+
+
+def _group_data(group: Group) -> dict[str, Any]:
+    return {
+        "change": group.change,
+        "status_a": group.status_a,
+        "status_b": group.status_b,
+        "reason_a": group.reason_a,
+        "reason_b": group.reason_b,
+        "problems": group.rows,
+        "conditions": group.conditions,
+        "words": group.words,
+        "values": group.values,
+        "proven": group.proven,
+        "fewest": group.fewest,
+    }
+
+
+def diff_data(diff: MapDiff) -> dict[str, Any]:
+    """The whole diff as plain data, for JSON."""
+    return {
+        "release_a": diff.release_a,
+        "release_b": diff.release_b,
+        "space": diff.space,
+        "problems": diff.rows,
+        "calls": [
+            {
+                "call": c.call,
+                "problems": c.rows,
+                "axes": c.axes,
+                "only_a": c.only_a,
+                "only_b": c.only_b,
+                "changes": [_group_data(g) for g in c.comparison.groups],
+            }
+            for c in diff.calls
+        ],
+        "calls_removed": diff.calls_removed,
+        "calls_added": diff.calls_added,
+        "enumerators_removed": diff.enumerators_removed,
+        "enumerators_added": diff.enumerators_added,
+        "enumerators_renumbered": diff.renumbered,
+        "costs_comparable": diff.comparable_costs,
+        "costs": [
+            {
+                "call": c.call,
+                "answer": c.answer,
+                "a_s": c.a_s,
+                "b_s": c.b_s,
+                "ratio": c.ratio,
+                "verdict": c.verdict,
+            }
+            for c in diff.costs
+        ],
+        "reasons_by_row": diff.reasons_by_row,
+        "reason_texts": [
+            {"call": t.call, "status": t.status, "gone": t.gone, "new": t.new}
+            for t in diff.reason_texts
+        ],
+        "notes": diff.notes,
+    }

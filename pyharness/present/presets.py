@@ -1,0 +1,25 @@
+"""Presets and axes in words."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+
+def render_presets(data: dict[str, Any]) -> str:
+    """Every preset with its size, then every call with its axes; ends without a newline.
+
+    ``data``  space.presets.preset_data().
+    """
+    lines = ["Presets"]
+    for preset in data["presets"]:
+        lines += textwrap.wrap(
+            f"{preset['name']:<18}{preset['problems']:>12,}  {preset['about']}",
+            96,
+            initial_indent="  ",
+            subsequent_indent=" " * 34,
+        )
+    for call in data["calls"]:
+        lines += ["", f"{call['call']} ({call['stage']})"]
+        lines += [f"  {a['axis']:<16}{a['default']:<20}{a['about']}" for a in call["axes"]]
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""The result of trying one problem, in words and as data."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pyharness.spec.problem import CallResult, Problem
+
+_ROLES = {
+    "descriptor": "RNN descriptor",
+    "clip": "clipping",
+    "x": "data descriptor of x",
+    "y": "data descriptor of y",
+    "h": "tensor descriptor of h",
+    "c": "tensor descriptor of c",
+}
+
+
+def render_try(release: str, problem: Problem, results: Sequence[CallResult]) -> str:
+    """One line a call, its reason below; ends without a newline."""
+    lines = [f"cuDNN {release}: {problem.command}"]
+    for r in results:
+        status = r.status or "FAILED"
+        lines.append(f"  {r.call:<28}{_ROLES[r.role]:<24}{status}")
+        if r.reason:
+            lines += textwrap.wrap(
+                r.reason, 100, initial_indent="      ", subsequent_indent="      "
+            )
+    refused = sum(r.outcome != "passed" for r in results)
+    lines.append(
+        f"{refused} of {len(results)} calls refused it"
+        if refused
+        else f"all {len(results)} host calls accept it; what needs a GPU was not tried"
+    )
+    return "\n".join(lines)
+
+
+def try_data(release: str, problem: Problem, results: Sequence[CallResult]) -> dict[str, Any]:
+    """The same as plain data, for JSON."""
+    return {
+        "release": release,
+        "problem": dict(problem.given),
+        "calls": [asdict(r) for r in results],
+    }

@@ -1,0 +1,43 @@
+"""Bytes, seconds, counts and paths as text: the one place where they are rounded or shortened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def bytes_text(size: float) -> str:
+    """A size in decimal units: ``441 MB``, ``1.70 GB``."""
+    for unit in ("B", "kB", "MB"):
+        if size < 999.5:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.2f} GB" if size < 99.95 else f"{size:,.0f} GB"
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration: ``0.3 s``, ``42 s``, ``3 min 20 s``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def count_text(count: int, noun: str) -> str:
+    """A count with its noun: ``1 release``, ``60 releases``."""
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
+
+
+def path_text(path: str | Path, width: int) -> str:
+    """A path with ``~`` for the home folder, and with its middle left out where it is too long."""
+    text = str(path)
+    home = str(Path("~").expanduser())
+    if text.startswith(f"{home}/"):
+        text = f"~{text[len(home) :]}"
+    if len(text) <= width:
+        return text
+    head, *middle, last = text.split("/")
+    while len(middle) > 1 and len("/".join((head, "…", *middle, last))) > width:
+        middle.pop(0)
+    return "/".join((head, "…", *middle, last))

@@ -1,0 +1,125 @@
+"""One problem: a description of an RNN call, as text that can be repeated, and per host call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyharness.errors import UsageError, unknown_name
+from pyharness.spec import calls as c
+from pyharness.spec.axes import parse_values, resolve_proj_size
+from pyharness.spec.enums import DIRECTION_MODE
+
+_BIDIRECTIONAL = DIRECTION_MODE.parse("bidirectional")
+
+
+@dataclass(frozen=True, slots=True)
+class CallTexts:
+    """One call that a problem makes.
+
+    ``role``   what the call describes: descriptor, clip, x, y, h or c.
+    ``texts``  axis texts that differ from the call's defaults, for space.grid.make_grid.
+    """
+
+    call: c.Call
+    role: str
+    texts: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What one call said.
+
+    ``role``    what it describes: descriptor, clip, x, y, h or c.
+    ``status``  cuDNN's enumerator without its prefix; None if the worker ended.
+    ``reason``  cuDNN's condition verbatim, or what happened to the worker; None without a word.
+    """
+
+    role: str
+    call: str
+    stage: str
+    status: str | None
+    status_code: int | None
+    outcome: str
+    reason: str | None
+    provenance: str = "observed"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An immutable description: axis name to text, only what was given.
+
+    Everything else has the default of the call that it belongs to. x is input_size wide and y as
+    wide as the output; vector_size, if given, replaces the width of x.
+    """
+
+    given: Mapping[str, str]
+
+    @property
+    def command(self) -> str:
+        """The words that describe it again."""
+        return " ".join(f"{name}={text}" for name, text in self.given.items())
+
+    def value(self, name: str) -> int:
+        """The value of an axis: what was given, or the default of the first call that has it."""
+        axis = c.all_axes()[name]
+        for call in c.CALLS:
+            if name in call.defaults:
+                return parse_values(axis, self.given.get(name, call.defaults[name]))[0]
+        raise unknown_name("axis", name, c.all_axes())
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Width of x and of y: input_size, and the output's size times the directions.
+
+        Source  the documented order of calls; proj_size is the output's width of an LSTM.
+        """
+        output = resolve_proj_size(self.value("proj_size"), self.value("hidden_size"))
+        directions = 2 if self.value("direction_mode") == _BIDIRECTIONAL else 1
+        return self.value("input_size"), output * directions
+
+    def calls(self, present: Sequence[str]) -> list[CallTexts]:
+        """The host calls that it makes, in the documented order, of those that a release has."""
+        made = [self._call(c.SET_RNN_DESCRIPTOR, "descriptor")]
+        clip = c.SET_CLIP_V9 if c.SET_CLIP_V9.name in present else c.SET_CLIP_V8
+        if any(name in self.given for name in ("clip_mode", "lclip", "rclip", "clip_nan_opt")):
+            made.append(self._call(clip, "clip"))
+        for role, width in zip(("x", "y"), self.widths, strict=True):
+            texts = {"vector_size": str(width)}
+            if role == "x" and "vector_size" in self.given:
+                texts = {}
+            made.append(self._call(c.SET_RNN_DATA_DESCRIPTOR, role, texts))
+        tensors = self.given.get("tensor", "h,c").split(",")
+        made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t}) for t in tensors]
+        return [m for m in made if m.call.name in present]
+
+    def _call(self, call: c.Call, role: str, extra: Mapping[str, str] | None = None) -> CallTexts:
+        own = {a.name for a in call.axes}
+        texts = {n: t for n, t in self.given.items() if n in own}
+        return CallTexts(call, role, {**texts, **(extra or {})})
+
+
+def parse_problem(words: Sequence[str]) -> Problem:
+    """The problem that ``key=value`` words describe.
+
+    Raises  UsageError for an unknown key or value, or for a key that is given several values.
+    """
+    given: dict[str, str] = {}
+    axes = c.all_axes()
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise UsageError(
+                f"cannot read {word!r}", "write key=value, for example hidden_size=256"
+            )
+        if name not in axes:
+            raise unknown_name("key", name, axes)
+        if name in given:
+            raise UsageError(f"{name} is given twice", "a problem has one value for each key")
+        if len(parse_values(axes[name], text)) != 1:
+            raise UsageError(
+                f"{name}={text} is more than one value",
+                "a problem has one value for each key; `pyharness map` takes several",
+            )
+        given[name] = text
+    return Problem(given)

@@ -1,0 +1,119 @@
+"""Partitions against the definition: two values are one class if and only if their slices agree."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from pyharness.analyze import partition as module
+from pyharness.analyze.partition import Partition, expand, partition, refine, verify
+
+
+@st.composite
+def grids(draw):
+    """Label arrays whose values repeat: a small array, each axis stretched by a random choice."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=5, max_side=3))
+    dtype = draw(st.sampled_from([np.uint8, np.uint16, np.bool_]))
+    elements = st.booleans() if dtype is np.bool_ else st.sampled_from([0, 1, 2, 200])
+    small = draw(hnp.arrays(dtype, shape, elements=elements))
+    for axis, length in enumerate(shape):
+        choice = draw(st.lists(st.integers(0, length - 1), min_size=1, max_size=4))
+        small = small.take(choice, axis)
+    return small
+
+
+@pytest.fixture(params=[(1 << 17, 1 << 21), (1, 1), (4, 6)], ids=["usual", "tiny", "small"])
+def blocks(request, monkeypatch):
+    rows, block = request.param
+    monkeypatch.setattr(module, "_MOST_ROWS", rows)
+    monkeypatch.setattr(module, "_BLOCK", block)
+    return request.param
+
+
+def definition(labels, axis):
+    slabs = [labels.take(value, axis).tobytes() for value in range(labels.shape[axis])]
+    firsts = list(dict.fromkeys(slabs))
+    return [firsts.index(slab) for slab in slabs]
+
+
+@pytest.mark.usefixtures("blocks")
+def test_is_the_definition_and_expands_to_the_labels():
+    # Within one test, so that the blocks stay as they are for all examples.
+    @settings(max_examples=60, deadline=None)
+    @given(grids())
+    def check(labels):
+        part = partition(labels)
+        for axis, classes in enumerate(part.classes):
+            assert classes.tolist() == definition(labels, axis)
+        assert part.quotient.dtype == labels.dtype
+        assert part.quotient.shape == tuple(len(set(of.tolist())) for of in part.classes)
+        assert part.quotient.shape == part.counts.shape
+        assert np.array_equal(expand(part), labels)
+        assert verify(labels, part)
+
+    check()
+
+
+@given(grids(), st.data())
+def test_counts_are_the_points_of_each_label(labels, data):
+    part = partition(labels)
+    for label in np.unique(labels):
+        assert part.counts[part.quotient == label].sum() == (labels == label).sum()
+
+
+@pytest.mark.usefixtures("blocks")
+def test_verify_sees_one_changed_point():
+    @settings(max_examples=40, deadline=None)
+    @given(grids(), st.data())
+    def check(labels, data):
+        part = partition(labels)
+        changed = labels.copy()
+        point = data.draw(st.integers(0, labels.size - 1))
+        changed.flat[point] = not changed.flat[point]
+        assert not verify(changed, part)
+
+    check()
+
+
+def test_verify_sees_another_shape():
+    labels = np.zeros((2, 3), np.uint8)
+    assert not verify(labels.reshape(3, 2), partition(labels))
+
+
+@given(grids())
+def test_order_of_memory_and_write_protection_do_not_matter(labels):
+    expected = partition(labels)
+    view = np.asfortranarray(labels)
+    view.flags.writeable = False
+    found = partition(view)
+    assert all(map(np.array_equal, found.classes, expected.classes))
+    assert np.array_equal(found.quotient, expected.quotient)
+
+
+def test_no_axes_is_one_cell():
+    part = partition(np.array(7, np.uint8))
+    assert part.classes == ()
+    assert part.quotient.shape == ()
+    assert part.counts == 1
+    assert expand(part) == 7
+
+
+def test_no_points():
+    with pytest.raises(ValueError, match="no points"):
+        partition(np.zeros((3, 0), np.uint8))
+
+
+def test_refine_tells_apart_what_either_does():
+    a = (np.array([0, 0, 1, 1]), np.array([0, 1]))
+    b = (np.array([0, 1, 1, 1]), np.array([0, 0]))
+    assert [classes.tolist() for classes in refine(a, b)] == [[0, 1, 2, 2], [0, 1]]
+
+
+@given(grids(), st.data())
+def test_refinement_serves_both(labels, data):
+    other = data.draw(hnp.arrays(np.uint8, labels.shape, elements=st.integers(0, 1)))
+    both = refine(partition(labels).classes, partition(other).classes)
+    firsts = np.ix_(*(np.unique(classes, return_index=True)[1] for classes in both))
+    for array in (labels, other):
+        assert verify(array, Partition(both, array[firsts]))

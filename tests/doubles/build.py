@@ -1,0 +1,40 @@
+"""Compiles the fake library: one call of the compiler for each variant."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from filelock import FileLock
+
+SOURCE = Path(__file__).with_name("fake_cudnn.cpp")
+CSRC = Path(__file__).parents[2] / "csrc"
+
+
+def build_fake(folder: Path, *defines: str) -> Path:
+    """The library of these variants, compiled once for all processes that share ``folder``.
+
+    ``defines``  WITHOUT_OPTIONAL, WITHOUT_REQUIRED, UNLOADABLE, DIES_ON_LOAD.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"libcudnn_{'_'.join(('fake', *defines)).lower()}.so.9"
+    with FileLock(folder / ".lock"):
+        if not target.exists():
+            scratch = target.with_suffix(".part")
+            command = [*_compiler(), "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]
+            command += ["-shared", "-fPIC", f"-I{CSRC}", *(f"-D{d}" for d in defines)]
+            done = subprocess.run(
+                [*command, str(SOURCE), "-o", str(scratch)], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            scratch.rename(target)
+    return target
+
+
+def _compiler() -> list[str]:
+    chosen = shlex.split(os.environ.get("CXX", "c++"))
+    assert shutil.which(chosen[0]), f"these tests need a C++ compiler, and {chosen[0]} is not found"
+    return chosen
