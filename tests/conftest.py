@@ -1,4 +1,4 @@
-"""What tests of several packages need: the fake library, and the few real releases that are used."""
+"""What tests of several packages need: the fake library, and the few real releases."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from pyharness.device.launch import worker_command
 from pyharness.engine.worker import Launch
 from pyharness.releases import Release, resolve
-
-from .doubles.build import build_fake
+from tests.doubles.build import build_fake
 
 
 @pytest.fixture(scope="session")

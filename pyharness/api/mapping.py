@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from pyharness.api.diagnosis import explain_collapse
 from pyharness.api.folder import check_size, taken
 from pyharness.api.progress import Progress, silent
+from pyharness.api.stream import RowStream
 from pyharness.api.study import Study
 from pyharness.device import core
 from pyharness.device.launch import worker_command
@@ -23,10 +21,9 @@ from pyharness.releases.model import Release
 from pyharness.space.grid import Space
 from pyharness.spec.ledger import FAILED
 from pyharness.store.files import replacing
-from pyharness.store.grid_columns import GridColumns
 from pyharness.store.journal import GridJournal, Journal
 from pyharness.store.manifest import Manifest, now
-from pyharness.store.validity import ValidityWriter, group_rows
+from pyharness.store.validity import ValidityWriter
 
 Reasons = Literal["none", "distinct", "all"]
 REASONS: tuple[Reasons, ...] = ("none", "distinct", "all")
@@ -178,14 +175,8 @@ class _Mapping:
             writer = ValidityWriter(scratch, name, tuple(g.grid for g in here), self._ledger)
             walk_started = time.monotonic()
             for journal in here:
-                stream = _Stream(writer, journal)
-                try:
-                    crew.run(
-                        Job(journal.grid, journal.pending), journal, self._ticker(stream, journal)
-                    )
-                except Collapse as error:
-                    collapse = error
-                stream.flush()
+                with RowStream(writer, journal) as stream:
+                    collapse = self._walk(crew, journal, stream)
                 if collapse:
                     break
             self._manifest.results["walk_s"] = round(time.monotonic() - walk_started, 3)
@@ -217,12 +208,16 @@ class _Mapping:
                 f"the library says that it is {said}, its package says {release.version}"
             )
 
-    def _ticker(self, stream: _Stream, journal: GridJournal) -> Callable[[], None]:
+    def _walk(self, crew: Crew, journal: GridJournal, stream: RowStream) -> Collapse | None:
         def tick() -> None:
             self._progress(journal.grid.call.name, journal.answered, journal.grid.size)
             stream.write_ready()
 
-        return tick
+        try:
+            crew.run(Job(journal.grid, journal.pending), journal, tick)
+        except Collapse as error:
+            return error
+        return None
 
     def _count(self, grids: list[GridJournal]) -> None:
         outcomes: dict[str, int] = {}
@@ -244,32 +239,3 @@ class _Mapping:
         self._manifest.results["rows"] = sum(outcomes.values())
         self._manifest.results["statuses"] = outcomes
         self._manifest.results["failures"] = failures
-
-
-class _Stream:
-    """Writes a grid's rows in order, as soon as a whole row group of them is there."""
-
-    def __init__(self, writer: ValidityWriter, journal: GridJournal) -> None:
-        self._writer = writer
-        self._journal = journal
-        self._columns = GridColumns(journal.grid, writer.schema)
-        self._group = group_rows(journal.grid.shape)
-        self._written = 0
-
-    def write_ready(self) -> None:
-        """Writes one whole row group, if there is one."""
-        if self._journal.ready - self._written >= self._group:
-            self._write(self._group)
-
-    def flush(self) -> None:
-        """Writes all that is ready."""
-        while (rest := self._journal.ready - self._written) > 0:
-            self._write(min(self._group, rest))
-
-    def _write(self, count: int) -> None:
-        begin, end, journal = self._written, self._written + count, self._journal
-        texts = None if journal.text_ids is None else journal.text_ids[begin:end]
-        self._writer.write(
-            self._columns, begin, np.asarray(journal.codes[begin:end]), texts, journal.deaths
-        )
-        self._written = end

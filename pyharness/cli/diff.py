@@ -29,7 +29,7 @@ def command(
         Path, typer.Option("--maps", help="Folder of the maps made on the way.", metavar="DIR")
     ] = Path("results/maps"),
     reasons: Annotated[
-        Optional[str],  # noqa: UP007, UP045
+        Optional[str],  # noqa: UP045
         typer.Option(
             "--reasons",
             help="all compares cuDNN's words row by row; distinct only the texts; none leaves them "

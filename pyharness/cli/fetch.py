@@ -57,12 +57,11 @@ def command(versions: Versions, full: Full = False, json: Json = False) -> None:
     _refuse_unknown(asked, full)
     outcomes: list[Outcome] = []
     try:
-        with shown_bytes() as start:
-            for text in asked:
-                outcome = _fetch(text, full, start(text))
-                outcomes.append(outcome)
-                if not json:
-                    _tell(outcome)
+        for text in asked:
+            with shown_bytes(text) as progress:
+                outcomes.append(_fetch(text, full, progress))
+            if not json:
+                _tell(outcomes[-1])
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: files that have arrived whole are kept for the next try\n")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -94,7 +93,8 @@ def _refuse_unknown(asked: Sequence[str], full: bool) -> None:
         offers = list_offers()
     except HarnessError:  # each request then says for itself that it needs the index
         return
-    known = {(item.version, item.cuda_major) for item in (*cached, *offers)}
+    known = {(offer.version, offer.cuda_major) for offer in offers}
+    known |= {(entry.version, entry.cuda_major) for entry in cached}
     for text in asked:
         if text in unsure:
             _refuse_if_unknown(text, known)

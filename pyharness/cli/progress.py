@@ -41,10 +41,10 @@ def shown(unit: str = "problems") -> Iterator[Progress]:
 
 
 @contextmanager
-def shown_bytes() -> Iterator[Callable[[str], Bytes]]:
-    """Progress callbacks of fetches, one for each name, that draw bars while the block runs."""
+def shown_bytes(name: str) -> Iterator[Bytes]:
+    """The progress callback of a fetch that draws a bar in bytes while the block runs."""
     if not sys.stderr.isatty():
-        yield lambda _name: _silent_bytes
+        yield _silent_bytes
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
@@ -58,19 +58,11 @@ def shown_bytes() -> Iterator[Callable[[str], Bytes]]:
         console=Console(stderr=True),
         transient=True,
     )
-
-    def start(name: str) -> Bytes:
-        task = bars.add_task(name, total=None)
-
-        def report(done_bytes: int, total_bytes: int, _member: str) -> None:
-            finished = done_bytes >= total_bytes
-            bars.update(task, completed=done_bytes, total=total_bytes, visible=not finished)
-
-        return report
-
     with bars:
-        yield start
+        task = bars.add_task(name, total=None)
+        yield lambda done, total, _member: bars.update(task, completed=done, total=total)
 
 
-def _silent_bytes(_done_bytes: int, _total_bytes: int, _member: str) -> None:
+def _silent_bytes(done_bytes: int, total_bytes: int, member: str) -> None:
     """Shows nothing."""
+    del done_bytes, total_bytes, member

@@ -21,8 +21,8 @@ Offline = Annotated[
 
 def command(json: Json = False, offline: Offline = False) -> None:
     """List the releases that can be fetched, and those that are cached or installed."""
-    from pyharness.errors import HarnessError
     from pyharness.cli.screen import screen_width
+    from pyharness.errors import HarnessError
     from pyharness.present.releases import render_releases
     from pyharness.releases import cache_dir, list_cached, list_installed, list_offers
 
@@ -54,7 +54,8 @@ def _rows(
     from pyharness.present.releases import Cached, Installed, ReleaseRow
     from pyharness.releases.model import version_key
 
-    versions = {item.version for item in (*offers, *cached, *installed)}
+    versions: set[str | None] = {offer.version for offer in offers}
+    versions |= {entry.version for entry in cached} | {library.version for library in installed}
     return [
         ReleaseRow(
             version=version,

@@ -87,6 +87,16 @@ class _Hand:
     grid: Grid | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A copy of a board: codes and text ids in the worker's own terms."""
+
+    codes: NDArray[np.uint8]
+    statuses: list[int]
+    text_ids: NDArray[np.uint16] | None
+    texts: list[str]
+
+
 class Crew:
     """Up to ``size`` workers on one library, each a process of its own.
 
@@ -128,23 +138,18 @@ class Crew:
 
     def first(self) -> Worker:
         """A worker that is at rest, started if there is none."""
-        if not self._hands:
-            self._hands.append(self._hire())
-        return self._hands[0].worker
+        return self._rest().worker
 
     def at_rest(self, grid: Grid) -> Worker:
         """A worker that is at rest and uses this grid."""
-        worker = self.first()
-        self._give_grid(self._hands[0], grid)
-        return worker
+        hand = self._rest()
+        self._give_grid(hand, grid)
+        return hand.worker
 
     def version(self) -> int | None:
         """cudnnGetVersion(); None if the library ends its process when it is asked."""
         answer = self.first().version()
-        if isinstance(answer, Death):
-            self._hands.pop(0).worker.close()
-            return None
-        return answer
+        return None if isinstance(answer, Death) else answer
 
     def run(self, job: Job, sink: Sink, tick: Callable[[], None] = lambda: None) -> None:
         """Does a job. ``tick`` is called again and again while workers are busy.
@@ -166,11 +171,12 @@ class Crew:
                     self._bury(hand, begin, count, end, tasks, sink)
                 else:
                     self._deaths_in_a_row = 0
-                    self._deliver(hand.worker, begin, count, sink)
-                    self._learn_names(hand.worker)
-            self._hand_out(job, tasks)  # before tick, so that nobody waits for the parent's work
+                    found = self._take(hand.worker, count)
+                    self._learn_names()
+                    self._hand_out(job, tasks)  # nobody waits for what the parent does with it
+                    self._deliver(found, begin, sink)
             tick()
-        self._learn_names(None)
+        self._learn_names()
 
     def _chunk(self, job: Job) -> int:
         longest = _EXPLAIN_CHUNK if self._explain else DEFAULT_CAPACITY
@@ -178,16 +184,25 @@ class Crew:
         return max(_LEAST_CHUNK, min(longest, -(-total // (4 * self._size))))
 
     def _hire(self) -> _Hand:
-        return _Hand(Worker(self._launch, timeout_s=self._timeout_s))
+        hand = _Hand(Worker(self._launch, timeout_s=self._timeout_s))
+        self._hands.append(hand)
+        return hand
+
+    def _resting(self) -> list[_Hand]:
+        """Workers without a task. One that ended while it rested was on no case: it is replaced."""
+        for hand in [h for h in self._hands if h.task is None and not h.worker.alive]:
+            hand.worker.close()
+            self._hands.remove(hand)
+        return [h for h in self._hands if h.task is None]
+
+    def _rest(self) -> _Hand:
+        resting = self._resting()
+        return resting[0] if resting else self._hire()
 
     def _hand_out(self, job: Job, tasks: deque[tuple[int, int]]) -> None:
-        idle = [h for h in self._hands if h.task is None]
+        idle = self._resting()
         while tasks and len(self._hands) - len(idle) < self._size:
-            if idle:
-                hand = idle.pop()
-            else:
-                hand = self._hire()
-                self._hands.append(hand)
+            hand = idle.pop() if idle else self._hire()
             self._give_grid(hand, job.grid)
             begin, count = hand.task = tasks.popleft()
             if job.rows is None:
@@ -201,14 +216,22 @@ class Crew:
             hand.worker.use_grid(grid)
             hand.grid = grid
 
-    def _deliver(self, worker: Worker, begin: int, count: int, sink: Sink) -> None:
-        if count == 0:
-            return
+    def _take(self, worker: Worker, count: int) -> _Found:
+        """Copies what is on a board, so that its worker can go on."""
         board = worker.board
-        codes = self._ledger.translate_codes(board.codes(count), board.statuses)
+        for status in board.statuses:
+            self._ledger.code(status)
+        if not self._explain:
+            return _Found(board.codes(count), board.statuses, None, [])
+        return _Found(board.codes(count), board.statuses, board.text_ids(count), board.texts)
+
+    def _deliver(self, found: _Found, begin: int, sink: Sink) -> None:
+        if not len(found.codes):
+            return
+        codes = self._ledger.translate_codes(found.codes, found.statuses)
         texts = None
-        if self._explain:
-            texts = self._ledger.translate_texts(board.text_ids(count), board.texts)
+        if found.text_ids is not None:
+            texts = self._ledger.translate_texts(found.text_ids, found.texts)
         sink.rows(begin, codes, texts)
 
     def _bury(
@@ -221,10 +244,11 @@ class Crew:
         sink: Sink,
     ) -> None:
         done = min(death.position, count - 1)
-        self._deliver(hand.worker, begin, done, sink)
+        self._deliver(self._take(hand.worker, done), begin, sink)
         sink.death(begin + done, death)
         hand.worker.close()
         self._hands.remove(hand)
+        self._learn_names()
         rest = count - done - 1
         if rest:
             tasks.appendleft((begin + done + 1, rest))
@@ -232,8 +256,8 @@ class Crew:
         if self._deaths_in_a_row >= MOST_DEATHS_IN_A_ROW and tasks:
             raise Collapse(death)
 
-    def _learn_names(self, resting: Worker | None) -> None:
+    def _learn_names(self) -> None:
         unnamed = self._ledger.unnamed()
         if unnamed:
-            names = (resting or self.first()).status_names(unnamed)
+            names = self.first().status_names(unnamed)
             self._ledger.names.update(zip(unnamed, names, strict=True))

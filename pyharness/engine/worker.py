@@ -22,7 +22,7 @@ from pyharness.space.grid import Grid
 from pyharness.spec import messages as m
 from pyharness.spec.ledger import Death
 
-DEFAULT_CAPACITY = 1 << 20
+DEFAULT_CAPACITY = 1 << 22  # rows of a task: 0.2 s and more of a plain walk
 DEFAULT_TIMEOUT_S = 10.0
 _START_TIMEOUT_S = 120.0  # a cold library is read from disk first
 
@@ -101,6 +101,11 @@ class Worker:
     def waitable(self) -> Connection:
         """What multiprocessing.connection.wait can wait for."""
         return self._connection
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._process.poll() is None
 
     def __enter__(self) -> Worker:
         """The worker itself."""

@@ -6,12 +6,13 @@ from pathlib import Path
 
 
 def bytes_text(size: float) -> str:
-    """A size in decimal units: ``441 MB``, ``1.70 GB``."""
+    """A size in decimal units, three figures: ``441 MB``, ``1.70 GB``, ``25.3 GB``."""
     for unit in ("B", "kB", "MB"):
         if size < 999.5:
             return f"{size:.0f} {unit}"
         size /= 1000
-    return f"{size:.2f} GB" if size < 99.95 else f"{size:,.0f} GB"
+    digits = 2 if size < 9.995 else 1 if size < 99.95 else 0
+    return f"{size:,.{digits}f} GB"
 
 
 def seconds_text(seconds: float) -> str:

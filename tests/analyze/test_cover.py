@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from pyharness.analyze import cover as cover_module
 from pyharness.analyze import maximal
 from pyharness.analyze.cover import Cover, cover, covers_exactly
-from pyharness.analyze.maximal import all_boxes, forced_boxes
+from pyharness.analyze.maximal import all_boxes, forced_boxes, grown_boxes
 
 TINY = [(2, 2), (3, 3), (4, 3), (2, 2, 2), (3, 2, 2), (2, 2, 2, 2), (7,), (1, 5, 1)]
 
@@ -92,9 +92,28 @@ def test_is_exact_fewest_and_plainest(target):
 
 
 @pytest.mark.parametrize(
+    ("shape", "cells"),
+    [
+        ((4, 3, 2), "111111100010011111111101"),  # four boxes: 9 conditions, or 10 that name less
+        ((3, 3, 3), "101011101101110001011010111"),  # 16 conditions: in six boxes, or in seven
+    ],
+)
+def test_goals_come_in_their_order(shape, cells):
+    target = np.array([cell == "1" for cell in cells]).reshape(shape)
+    found = cover(target)
+    assert (len(found.boxes), total_cost(found, shape)) == brute_cover(target)
+
+
+@pytest.mark.parametrize(
     ("forced", "lattice", "grow", "pairs"),
-    [(10**9, 0, 10**9, 4000), (0, 0, 10**9, 4000), (0, 10**9, 0, 0), (0, 0, 0, 0)],
-    ids=["grown", "grown only", "cut, no HiGHS", "cut"],
+    [
+        (10**9, 0, 10**9, 4000),
+        (0, 0, 10**9, 4000),
+        (0, 0, 10**9, 0),
+        (0, 10**9, 0, 0),
+        (0, 0, 0, 0),
+    ],
+    ids=["forced and grown", "grown", "grown, no HiGHS", "cut, no HiGHS", "cut"],
 )
 def test_stays_exact_and_honest_when_work_runs_out(forced, lattice, grow, pairs, monkeypatch):
     monkeypatch.setattr(maximal, "_FORCED_WORK", forced)
@@ -133,6 +152,18 @@ def test_forced_boxes_are_those_that_alone_hold_a_cell(target):
     assert sorted(boxes) == sorted({each[0] for each in holders.values() if len(each) == 1})
     assert covers_exactly(boxes, target & ~left)
     assert bound <= brute_cover(target)[0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(masks())
+def test_grown_boxes_are_maximal_and_none_is_spare(target):
+    if not target.any():
+        return
+    grown, pool = grown_boxes(target, target)
+    assert covers_exactly(grown, target)
+    assert set(grown) <= set(pool) <= set(brute_maximal(target))
+    for spare in grown:
+        assert not covers_exactly([box for box in grown if box != spare], target)
 
 
 @st.composite

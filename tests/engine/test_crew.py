@@ -7,12 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pyharness.engine.crew import MOST_DEATHS_IN_A_ROW, Collapse, Crew, Job, some
 from pyharness.engine.answers import Answers
+from pyharness.engine.crew import MOST_DEATHS_IN_A_ROW, Collapse, Crew, Job, some
 from pyharness.engine.worker import Launch
 from pyharness.spec.ledger import FAILED, Ledger
-
-from ..doubles.walking import descriptors, differences, walk
+from tests.doubles.walking import descriptors, differences, walk
 
 Start = Callable[..., Launch]
 MIXED = {
@@ -50,8 +49,7 @@ def test_old_status_numbers_have_the_same_names(launch: Start) -> None:
     ]
 
 
-@pytest.mark.parametrize("walkers", [1, 2])
-@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize(("walkers", "explain"), [(1, False), (2, True)])
 def test_every_harm_costs_its_row(launch: Start, walkers: int, explain: bool) -> None:
     # 666 to 669 lie side by side: a fault, a hang, an abort and an exit one after the other.
     grid = descriptors(hidden_size="-3..669,680..9100")
@@ -80,7 +78,9 @@ def test_every_harm_costs_its_row(launch: Start, walkers: int, explain: bool) ->
     ids=["first", "last", "both ends", "neighbours", "only"],
 )
 @pytest.mark.parametrize("explain", [False, True])
-def test_where_the_dead_row_lies(launch: Start, hidden: str, dead: list[int], explain: bool) -> None:
+def test_where_the_dead_row_lies(
+    launch: Start, hidden: str, dead: list[int], explain: bool
+) -> None:
     grid = descriptors(hidden_size=hidden)
     answers, ledger = walk(launch(), grid, explain=explain)
     assert differences(grid, answers, ledger) == []
@@ -123,7 +123,7 @@ def test_a_small_space_of_harm_is_walked_to_its_end(launch: Start, count: int) -
 
 def test_a_library_that_nothing_survives_stops_the_walk(launch: Start) -> None:
     grid = descriptors(hidden_size="668", num_layers="1..100")
-    with pytest.raises(Collapse, match="8 workers in a row .*SIGABRT") as caught:
+    with pytest.raises(Collapse, match=r"8 workers in a row .*SIGABRT") as caught:
         walk(launch(), grid, walkers=2)
     assert "libfake_part.so.8" in caught.value.hint
     assert caught.value.exit_code == 1

@@ -15,8 +15,7 @@ from pyharness.engine.worker import Launch, Worker
 from pyharness.errors import HarnessError, UsageError
 from pyharness.spec.ledger import Death
 from pyharness.spec.messages import Done
-
-from ..doubles.walking import descriptors
+from tests.doubles.walking import descriptors
 
 Start = Callable[..., Launch]
 Build = Callable[..., Path]
@@ -31,13 +30,9 @@ CALLS = [
 
 def open_files() -> dict[str, str]:
     """Every open descriptor of this process and what it leads to."""
-    links = {}
-    for fd in os.listdir("/proc/self/fd"):
-        try:
-            links[fd] = os.readlink(f"/proc/self/fd/{fd}")
-        except FileNotFoundError:  # the listing's own
-            continue
-    return links
+    folder = Path("/proc/self/fd")
+    open_now = [fd for fd in folder.iterdir() if os.path.lexists(fd)]  # not the listing's own
+    return {fd.name: str(fd.readlink()) for fd in open_now}
 
 
 def finish(worker: Worker) -> Done | Death:
@@ -76,12 +71,12 @@ def test_a_library_that_is_no_cudnn_is_refused(build: Build, variant: str, words
 def test_a_file_that_is_no_library_is_refused(tmp_path: Path) -> None:
     text = tmp_path / "libcudnn.so.9"
     text.write_text("not a library")
-    with pytest.raises(UsageError, match="cannot be used as cuDNN: .*file too short|invalid ELF"):
+    with pytest.raises(UsageError, match=r"cannot be used as cuDNN: .*file too short|invalid ELF"):
         Worker(Launch(worker_command(), str(text)))
 
 
 def test_a_library_that_ends_the_process_when_it_is_opened(build: Build) -> None:
-    with pytest.raises(HarnessError, match="ended while it opened .*SIGABRT") as caught:
+    with pytest.raises(HarnessError, match=r"ended while it opened .*SIGABRT") as caught:
         Worker(Launch(worker_command(), str(build("DIES_ON_LOAD"))))
     assert caught.value.hint == "a library that cannot bear to be opened"
     assert caught.value.exit_code == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 from pyharness.api.doctor.driver import Driver, Gpu, look_at_driver
 from pyharness.api.doctor.findings import Finding, find
@@ -15,7 +17,13 @@ from pyharness.api.doctor.machine import (
     look_at_packages,
 )
 from pyharness.api.doctor.opening import Opening
-from pyharness.api.doctor.supply import CacheState, IndexQuestion, IndexState, look_at_cache
+from pyharness.api.doctor.supply import (
+    INDEX_LIMIT_S,
+    CacheState,
+    IndexQuestion,
+    IndexState,
+    look_at_cache,
+)
 from pyharness.releases.cache import CachedRelease, list_cached
 from pyharness.releases.installed import InstalledLibrary, list_installed
 
@@ -64,6 +72,10 @@ class Diagnosis:
         tried = [library for library in self.libraries if library.opening is not None]
         return any(library.works for library in tried) if tried else not self.index.problem
 
+    def as_data(self) -> dict[str, Any]:
+        """Everything as plain data: what JSON can hold."""
+        return {"works": self.works, **asdict(self, dict_factory=_plain)}
+
 
 def diagnose(every: bool = False) -> Diagnosis:
     """Look at everything; a few seconds.
@@ -80,7 +92,7 @@ def diagnose(every: bool = False) -> Diagnosis:
         examine_cached(entry, usable and (every or place == 0))
         for place, entry in enumerate(reversed(cached))
     ]
-    index = question.answer()
+    index = question.answer(INDEX_LIMIT_S)
     cache = look_at_cache(cached)
     return Diagnosis(
         machine=look_at_machine(),
@@ -106,3 +118,7 @@ def _installed() -> list[InstalledLibrary]:
         return list_installed()
     except OSError:  # a folder that went away while it was read
         return []
+
+
+def _plain(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, Path) else value for name, value in fields}

@@ -10,10 +10,13 @@ from pyharness.api.doctor.libraries import Library
 from pyharness.api.doctor.machine import Compiled
 from pyharness.api.doctor.supply import CacheState, IndexState
 from pyharness.present.units import bytes_text
-from pyharness.releases.parts import toolkit_package
+from pyharness.releases.parts import CUBLAS, NVRTC, toolkit_package
 
 _LEAST_FREE_BYTES = 1_500_000_000  # a release with all that a GPU run needs
-_GPU_WORK = "timing, repeatability and accuracy; map, diff and try need no GPU"
+_BARE_NVRTC = "libnvrtc.so"  # by this name, 8.5 to 8.7 open it
+_TOOLKIT = {CUBLAS: "cuBLAS", NVRTC: "NVRTC"}
+_GPU_WORK = "timing, repeatability, accuracy; map, diff and try need no GPU"
+_GPU_RUN = "GPU runs with this library"
 _HOST_WORK = "map, diff and try with this library"
 
 
@@ -23,13 +26,15 @@ class Finding:
 
     ``what``      the thing.
     ``prevents``  what cannot be done without it.
-    ``mend``      the command, or what a person has to do where no command will.
-    ``detail``    what a library said before it ended; may be empty.
+    ``commands``  what mends it, each to be copied as it stands: any one of them will do.
+    ``advice``    what a person has to do where no command will.
+    ``detail``    what a library printed before it ended; may be empty.
     """
 
     what: str
     prevents: str
-    mend: str
+    commands: tuple[str, ...] = ()
+    advice: str = ""
     detail: str = ""
 
 
@@ -43,7 +48,9 @@ def find(
     """Everything worth mending, the gravest first."""
     if compiled.problem:
         yield Finding(
-            compiled.problem, "every call of a library: map, diff and try", compiled.remedy
+            compiled.problem,
+            "whatever calls a library: map, diff and try",
+            advice=compiled.remedy,
         )
     for library in libraries:
         yield from _of_library(library)
@@ -51,82 +58,77 @@ def find(
     if not libraries:
         yield Finding(
             "no cuDNN is installed or cached",
-            "nothing for good: a release is fetched when it is first asked for",
-            "pyharness fetch latest",
+            "map, diff and try until the index can be reached"
+            if index.problem
+            else "nothing: a release is fetched when it is first asked for",
+            ("pyharness fetch latest",),
         )
     if index.problem:
         yield Finding(
             index.problem,
-            "fetching releases; those that are cached or installed go on working",
-            "set PIP_INDEX_URL, HTTPS_PROXY or PIP_CERT as for pip, or copy the folder "
-            f"{cache.folder} from a machine that has a network",
+            "fetching releases; what is cached or installed goes on working",
+            advice="set PIP_INDEX_URL, HTTPS_PROXY or PIP_CERT as for pip, or copy the cache "
+            "folder of a machine that has a network",
         )
     yield from _of_gpu(driver, libraries)
 
 
 def _of_library(library: Library) -> Iterator[Finding]:
-    """What is wrong with one library; of several symptoms of one cause, the cause."""
-    opening = library.opening
-    broken = opening is not None and bool(opening.problem)
-    detail = opening.output if opening is not None and broken else ""
+    """What is wrong with one library: of several symptoms of one cause, the cause."""
+    problem = library.opening.problem if library.opening is not None else ""
+    detail = library.opening.output if library.opening is not None and problem else ""
+    place, renew = _place(library), _renew(library)
+    because = f"{problem}: " if problem else ""
     if library.damaged:
         files = "; ".join(f"{name} is {what}" for name, what in library.damaged.items())
-        yield Finding(f"{_place(library)}: {files}", _HOST_WORK, _renew(library), detail)
+        yield Finding(f"{place}: {files}", _HOST_WORK, renew, detail=detail)
     elif library.missing:
         names = ", ".join(missing.library for missing in library.missing)
-        wanting = ", ".join(dict.fromkeys(missing.needed_by for missing in library.missing))
-        ends = f"{opening.problem}, because " if opening is not None and broken else ""
+        users = ", ".join(dict.fromkeys(missing.needed_by for missing in library.missing))
         yield Finding(
-            f"{_place(library)}: {ends}{names} is not found (needed by {wanting})",
-            _HOST_WORK if broken else "calls that use it; the host calls answer without",
+            f"{place}: {because}{names} not found (needed by {users})",
+            _HOST_WORK if problem else "the calls that need it; the host calls do without",
             _supply(library),
+            _supply_advice(library),
             detail,
         )
-    elif opening is not None and broken and not library.mixed:
-        yield Finding(f"{_place(library)}: {opening.problem}", _HOST_WORK, _renew(library), detail)
-    if library.mixed:
+    elif library.mixed:
         yield Finding(
-            f"{_place(library)}: files of several versions lie together ({_versions(library)})",
-            f"{_HOST_WORK}: answers belong to no release"
-            + (f"; {opening.problem}" if opening is not None and broken else ""),
-            _renew(library),
-            detail,
+            f"{place}: {because}files of several versions lie together ({_versions(library)})",
+            f"{_HOST_WORK}: its answers are no release's",
+            renew,
+            detail=detail,
         )
-    absent = _absent(library)
-    if absent and not library.damaged:
+    elif problem:
+        yield Finding(f"{place}: {problem}", _HOST_WORK, renew, detail=detail)
+    elif library.absent:
         yield Finding(
-            f"{_place(library)}: {', '.join(absent)} "
-            f"{'is' if len(absent) == 1 else 'are'} not beside it",
-            "GPU runs with this library",
-            _renew(library),
+            f"{place}: sublibraries not found: {', '.join(library.absent)}", _GPU_RUN, renew
         )
-
-
-def _absent(library: Library) -> list[str]:
-    """Sublibraries that are not there, without those that are told as missing already."""
-    told = {missing.library.split(".so", 1)[0] for missing in library.missing}
-    return [part for part in library.absent if f"libcudnn_{part}" not in told]
+    if library.lies and library.opening is not None:
+        yield Finding(
+            f"{place}: the library says that it is {library.opening.says}",
+            f"{_HOST_WORK}: its answers are another release's",
+            renew,
+        )
 
 
 def _of_cache(cache: CacheState) -> Iterator[Finding]:
+    elsewhere = "export PYHARNESS_CACHE=FOLDER"
     if cache.problem:
-        yield Finding(
-            f"the cache: {cache.problem}",
-            "fetching releases",
-            "export PYHARNESS_CACHE=FOLDER, a folder that you may write",
-        )
+        yield Finding(f"the cache: {cache.problem}", "fetching releases", (elsewhere,))
     elif cache.free_bytes is not None and cache.free_bytes < _LEAST_FREE_BYTES:
         yield Finding(
             f"the disk of the cache has {bytes_text(cache.free_bytes)} left",
             "fetching more than a release or two",
-            "export PYHARNESS_CACHE=FOLDER on a larger disk, or remove folders of "
-            f"{cache.folder / 'releases'}",
+            (elsewhere,),
+            f"use another disk, or remove folders of {cache.folder / 'releases'}",
         )
     if cache.damaged:
         yield Finding(
             f"in the cache, files of {', '.join(cache.damaged)} are missing or cut short",
-            "nothing for good: what is missing is fetched again when it is asked for",
-            f"pyharness fetch {' '.join(cache.damaged)}",
+            "nothing: what is missing is fetched again when it is asked for",
+            (f"pyharness fetch {' '.join(cache.damaged)}",),
         )
 
 
@@ -137,24 +139,27 @@ def _of_gpu(driver: Driver, libraries: Sequence[Library]) -> Iterator[Finding]:
         yield Finding(
             f"the driver has no GPU to offer: {driver.problem or 'it counts none'}",
             _GPU_WORK,
-            "unset CUDA_VISIBLE_DEVICES, and look at what `nvidia-smi` says",
+            ("nvidia-smi",),
+            "see what it lists, and look at CUDA_VISIBLE_DEVICES",
         )
     elif driver.version is not None:
         yield Finding(
             f"the kernel has driver {driver.version}, but {driver.problem}",
             _GPU_WORK,
-            "in a container: start it with --gpus all; else install the driver's libraries",
+            advice="in a container: start it with --gpus all; else install the driver's libraries",
         )
     elif driver.pci_gpus:
         yield Finding(
-            "an NVIDIA GPU is here, but no driver",
+            "an NVIDIA GPU is here, but no driver", _GPU_WORK, ("sudo apt install nvidia-driver",)
+        )
+    elif "cannot open shared object" in driver.problem or not driver.problem:
+        yield Finding(
+            "no NVIDIA driver and no GPU",
             _GPU_WORK,
-            "install the driver: sudo apt install nvidia-driver, or as your system has it",
+            advice="use a machine with a GPU: nothing to install on this one",
         )
     else:
-        yield Finding(
-            "no NVIDIA driver and no GPU", _GPU_WORK, "use a machine with a GPU; nothing to install"
-        )
+        yield Finding(f"no driver that works: {driver.problem}", _GPU_WORK, ("nvidia-smi",))
 
 
 def _of_gpu_run(driver: Driver, libraries: Sequence[Library]) -> Iterator[Finding]:
@@ -162,21 +167,25 @@ def _of_gpu_run(driver: Driver, libraries: Sequence[Library]) -> Iterator[Findin
     newest = {library.source: library for library in reversed(libraries)}
     for library in newest.values():
         cuda = library.cuda_major
-        lacking = [{"cublas": "cuBLAS", "nvrtc": "NVRTC"}[kind] for kind in library.missing_toolkit]
-        if lacking and cuda is not None:
+        if cuda is None:
+            continue
+        lacking = [_TOOLKIT[kind] for kind in library.missing_toolkit]
+        if lacking:
             packages = " ".join(toolkit_package(kind, cuda) for kind in library.missing_toolkit)
-            cached = f"pyharness fetch {library.name} --full"
+            cached = library.source == "cache"
             yield Finding(
                 f"{_place(library)}: {' and '.join(lacking)} of CUDA {cuda} not found",
-                "GPU runs with this library",
-                cached if library.source == "cache" else f"pip install {packages}",
+                _GPU_RUN,
+                (f"pyharness fetch {library.name} --full",)
+                if cached
+                else (f"pip install {packages}",),
             )
         serves = driver.cuda_version
-        if cuda is not None and serves is not None and int(serves.split(".", 1)[0]) < cuda:
+        if serves is not None and int(serves.split(".", 1)[0]) < cuda:
             yield Finding(
                 f"the driver serves CUDA {serves}, {library.name} needs {cuda}",
-                "GPU runs with this library",
-                f"pyharness fetch VERSION+cu{serves.split('.', 1)[0]} --full, or a newer driver",
+                _GPU_RUN,
+                advice=f"a newer driver, or a release for CUDA {serves.split('.', 1)[0]}",
             )
 
 
@@ -193,31 +202,40 @@ def _versions(library: Library) -> str:
     return "; ".join(f"{version}: {', '.join(names)}" for version, names in parts.items())
 
 
-def _renew(library: Library) -> str:
-    """The command that brings the library anew, whole."""
-    folder = library.path.parent
+def _renew(library: Library) -> tuple[str, ...]:
+    """Commands that bring the library anew, or another in its place."""
     if library.source == "cache":
-        return f"rm -r {folder.parents[2]} && pyharness fetch {library.name}"
+        return (f"rm -r {library.path.parents[3]} && pyharness fetch {library.name}",)
     if library.source == "package" and library.cuda_major is not None:
         package = f"nvidia-cudnn-cu{library.cuda_major}=={library.version}"
-        return f"pip install --force-reinstall {package}"
+        return (f"pip install --force-reinstall {package}",)
     if library.source == "torch":
-        return "pip install --force-reinstall torch"
+        return ("pip install --force-reinstall torch",)
     if library.source == "conda":
-        return "conda install --force-reinstall cudnn"
-    other = f"use --cudnn {library.version}" if library.version else "use --cudnn latest"
-    return f"install cuDNN in {folder} anew, or {other}, which is fetched"
+        return ("conda install --force-reinstall cudnn",)
+    return (f"pyharness fetch {library.version or 'latest'}",)
 
 
-def _supply(library: Library) -> str:
-    """The command that brings what a library needs."""
-    packages = sorted({m.package_hint for m in library.missing if m.package_hint})
-    ours = [package for package in packages if package.startswith("nvidia-")]
-    if any(missing.library.startswith("libcudnn") for missing in library.missing):
+def _supply(library: Library) -> tuple[str, ...]:
+    """Commands that bring what a library needs."""
+    if library.source == "cache" or any(m.library.startswith("libcudnn") for m in library.missing):
         return _renew(library)
-    commands = [f"pip install {' '.join(ours)}"] if ours and library.source == "package" else []
-    if library.version is not None and library.source != "cache":
-        commands.insert(0, f"pyharness fetch {library.name}, which brings all that it needs")
-    elif library.source == "cache":
-        commands.insert(0, _renew(library))
-    return ", or ".join(commands) or "put the folder that has it into LD_LIBRARY_PATH"
+    known = (f"pyharness fetch {library.name}",) if library.version is not None else ()
+    if any(missing.library == _BARE_NVRTC for missing in library.missing):
+        return known  # no package brings a file of that name
+    hints = sorted({missing.package_hint for missing in library.missing})
+    packages = " ".join(hint for hint in hints if hint.startswith("nvidia-"))
+    return (*known, f"pip install {packages}") if packages else known
+
+
+def _supply_advice(library: Library) -> str:
+    """What else has to be done for a library to find what it needs."""
+    others = sorted({m.package_hint for m in library.missing if "(" in m.package_hint})
+    if others:
+        return f"install {', '.join(others)}"
+    if library.source in ("cache", "package"):
+        return ""
+    return (
+        "a fetched release comes with all that it needs; this one needs the folders of what is "
+        "missing in LD_LIBRARY_PATH"
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyharness.api.doctor.opening import Opening, open_library
+from pyharness.api.doctor.opening import TIME_LIMIT_S, Opening, open_library
 from pyharness.releases.cache import CachedRelease
 from pyharness.releases.dependencies import MissingLibrary, missing_dependencies
 from pyharness.releases.elf import NotElfError, find_library, read_elf
@@ -52,6 +52,14 @@ class Library:
     opening: Opening | None = None
 
     @property
+    def lies(self) -> bool:
+        """Whether it says that it is another version than its package does."""
+        says = self.opening.says if self.opening is not None else None
+        if says is None or self.version is None:
+            return False
+        return not f"{self.version}.".startswith(f"{says}.")
+
+    @property
     def works(self) -> bool:
         """Whether it was opened and every call answered."""
         return self.opening is not None and not self.opening.problem
@@ -61,8 +69,9 @@ def examine_installed(found: InstalledLibrary, try_it: bool) -> Library:
     """What there is to say of an installed library; ``try_it`` opens it too."""
     release = found.release()
     damaged, missing = _files(release.path, [s.path for s in found.sublibraries])
+    opening = open_library(release.path, TIME_LIMIT_S) if try_it else None
     return Library(
-        name=_name(release),
+        name=_name(release, opening),
         version=release.version,
         cuda_major=release.cuda_major,
         path=release.path,
@@ -72,7 +81,7 @@ def examine_installed(found: InstalledLibrary, try_it: bool) -> Library:
         damaged=damaged,
         missing=missing,
         missing_toolkit=_toolkit(release),
-        opening=open_library(release.path) if try_it else None,
+        opening=opening,
     )
 
 
@@ -94,14 +103,15 @@ def examine_cached(entry: CachedRelease, try_it: bool) -> Library:
         damaged=damaged,
         missing=missing,
         missing_toolkit=_toolkit(release),
-        opening=open_library(release.path) if try_it else None,
+        opening=open_library(release.path, TIME_LIMIT_S) if try_it else None,
     )
 
 
-def _name(release: Release) -> str:
-    if release.version is None:
-        return release.path.name
-    return release_name(release.version, release.cuda_major)
+def _name(release: Release, opening: Opening | None) -> str:
+    """The version with its CUDA; what the library says where nothing beside it tells."""
+    says = opening.says if opening is not None else None
+    version = release.version or says
+    return release_name(version, release.cuda_major) if version else release.path.name
 
 
 def _mixture(found: InstalledLibrary) -> dict[str, str] | None:

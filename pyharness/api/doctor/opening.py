@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyharness.api.mapping import loaded_version
 from pyharness.device.launch import worker_command
 from pyharness.engine.worker import Launch, Worker
 from pyharness.errors import HarnessError, UsageError
@@ -27,53 +28,58 @@ _LIMITER = (
 class Opening:
     """What became of opening a library.
 
-    ``number``   cudnnGetVersion(), for example 91300; None if it was not answered.
+    ``says``     the version that the library itself tells; None if it did not come to that.
     ``calls``    the calls that it has.
     ``problem``  why it cannot be used, in a line; empty when every call answered.
     ``output``   the last of what the library printed before it ended its process.
     """
 
-    number: int | None
+    says: str | None
     calls: tuple[str, ...]
     problem: str = ""
     output: str = ""
 
 
-def open_library(path: Path, limit_s: float = TIME_LIMIT_S) -> Opening:
+def open_library(path: Path, limit_s: float) -> Opening:
     """Open a library in a process of its own, and make each call that it has once.
 
     ``limit_s``  the process is ended after so many seconds.
     """
     command = [sys.executable, "-I", "-c", _LIMITER, str(limit_s), *worker_command()]
     calls: tuple[str, ...] = ()
+    says: str | None = None
     started = time.monotonic()
     try:
         check_library(path)
         with Worker(Launch(command, str(path)), capacity=1, timeout_s=limit_s) as worker:
             calls = tuple(worker.opened.calls)
+            number = worker.version()
+            if isinstance(number, Death):
+                return Opening(None, calls, *_ended("cudnnGetVersion", number, started, limit_s))
+            says = loaded_version(number)
             for name in calls:
                 worker.use_grid(make_grid(call_named(name), {}))
                 worker.submit_range(0, 1, explain=False)
                 end = worker.poll(limit_s)
                 if isinstance(end, Death):
-                    late = _late(started, limit_s)
-                    problem = late or f"{name} ends the process ({end.cause})"
-                    return Opening(None, calls, problem, end.output)
+                    return Opening(says, calls, *_ended(name, end, started, limit_s))
                 if end is None:
-                    return Opening(None, calls, f"{name} does not answer")
-            number = worker.version()
+                    return Opening(says, calls, f"{name} does not answer")
     except UsageError as error:
-        return Opening(None, calls, error.message.replace(str(path), path.name))
+        return Opening(says, calls, error.message.replace(str(path), path.name))
     except HarnessError as error:
-        late = _late(started, limit_s)
-        problem = late or error.message.replace(str(path), path.name)
-        return Opening(None, calls, problem, error.hint)
+        problem = error.message.replace(str(path), path.name)
+        return Opening(says, calls, _late(started, limit_s) or problem, error.hint)
     except (OSError, ValueError) as error:
-        return Opening(None, calls, f"no worker could be used: {error}")
-    if isinstance(number, Death):
-        problem = f"cudnnGetVersion ends the process ({number.cause})"
-        return Opening(None, calls, _late(started, limit_s) or problem, number.output)
-    return Opening(number, calls)
+        return Opening(says, calls, f"no worker could be used: {error}")
+    return Opening(says, calls)
+
+
+def _ended(call: str, death: Death, started: float, limit_s: float) -> tuple[str, str]:
+    """Problem and output of an opening that ended in this call."""
+    late = _late(started, limit_s)
+    problem = f"{call} gives {late}" if late else f"{call} ends the process ({death.cause})"
+    return problem, death.output
 
 
 def _late(started: float, limit_s: float) -> str:

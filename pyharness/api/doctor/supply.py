@@ -67,7 +67,7 @@ class IndexQuestion:
         except OSError as error:
             self._problem = f"the package index cannot be asked: {error}"
 
-    def answer(self, limit_s: float = INDEX_LIMIT_S) -> IndexState:
+    def answer(self, limit_s: float) -> IndexState:
         """What the index said, or that it said nothing within ``limit_s``."""
         self._thread.join(limit_s)
         if self._thread.is_alive():
