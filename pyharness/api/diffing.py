@@ -20,16 +20,19 @@ from pyharness.analyze.map_diff import (
     compare_enumerators,
     compare_reason_texts,
 )
-from pyharness.api.mapping import MapOptions, Reasons, file_stamp, map_release
+from pyharness.api.mapping import MapOptions, Reasons, map_release
 from pyharness.api.progress import Progress, silent
+from pyharness.api.timing import Picked, library_of, time_in_turn
+from pyharness.engine.costs import pick
 from pyharness.errors import UsageError
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
-from pyharness.space.grid import Space
+from pyharness.space.grid import Grid, Space, from_labels
 from pyharness.store.manifest import NAME
 from pyharness.store.reading import GridStatuses, MapFolder
 
 DEFAULT_MAPS = Path("results/maps")
+_ACCEPTED, _REFUSED = 1, 2
 _MOST_ROW_REASONS = 5_000_000  # 10 s of refusals at 4 µs, over two walkers
 _BLOCK = 1 << 20
 
@@ -41,7 +44,7 @@ def map_folder(release: Release, space: Space, reasons: str, maps: Path) -> Path
     """
     name = release.name
     if release.version is None:
-        name = "library-" + hashlib.sha256(str(file_stamp(release)).encode()).hexdigest()[:12]
+        name = "library-" + hashlib.sha256(str(release.stamp).encode()).hexdigest()[:12]
     return maps / name / f"{_slug(space.name)}-{space.fingerprint}-{reasons}"
 
 
@@ -103,23 +106,39 @@ def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDif
             "the two maps have no call in common",
             f"one has {_calls(a)}, the other {_calls(b)}",
         )
+    picked: list[tuple[Grid, dict[str, NDArray[np.int64]]]] = []
     for i, (grid_a, grid_b) in enumerate(common):
         progress(f"comparing {grid_a.call.name}", i, len(common))
-        diff.calls.append(_diff_call(a.statuses(grid_a), b.statuses(grid_b)))
+        call, rows = _diff_call(a.statuses(grid_a), b.statuses(grid_b))
+        diff.calls.append(call)
+        picked.append((from_labels(call.call, call.axes), rows))
     compare_enumerators(diff, ma.release["version"], mb.release["version"])
-    diff.costs = compare_costs(a.rows_of("costs"), b.rows_of("costs"))
-    diff.comparable_costs = all(ma.host[k] == mb.host[k] for k in ("name", "cpu"))
+    _compare_costs(diff, a, b, picked, progress)
     if not diff.reasons_by_row:
         diff.reason_texts = compare_reason_texts(a.rows_of("reasons"), b.rows_of("reasons"))
     diff.notes += [f"{m.release['name']}: {n}" for m in (ma, mb) for n in m.notes]
     return diff
 
 
+def _compare_costs(
+    diff: MapDiff, a: MapFolder, b: MapFolder, picked: Picked, progress: Progress
+) -> None:
+    """Times both libraries in turn if they are here; else takes what the maps say, unjudged."""
+    path_a, path_b = library_of(a.manifest), library_of(b.manifest)
+    timed = time_in_turn(path_a, path_b, picked, progress) if path_a and path_b else None
+    if timed is not None:
+        diff.costs = compare_costs(*timed, in_turn=True)
+        return
+    diff.costs = compare_costs(a.rows_of("costs"), b.rows_of("costs"), in_turn=False)
+    diff.comparable_costs = all(a.manifest.host[k] == b.manifest.host[k] for k in ("name", "cpu"))
+
+
 def _calls(folder: MapFolder) -> str:
     return ", ".join(g.call.name for g in folder.grids) or "none"
 
 
-def _diff_call(a: GridStatuses, b: GridStatuses) -> CallDiff:
+def _diff_call(a: GridStatuses, b: GridStatuses) -> tuple[CallDiff, dict[str, NDArray[np.int64]]]:
+    """What changed in one call, and the rows that both sides answer alike, for timing."""
     call = a.grid.call
     kept_a, kept_b, only_a, only_b = [], [], {}, {}
     for axis, va, vb in zip(call.axes, a.grid.values, b.grid.values, strict=True):
@@ -143,8 +162,9 @@ def _diff_call(a: GridStatuses, b: GridStatuses) -> CallDiff:
         )
         for axis, values, kept in zip(call.axes, a.grid.values, kept_a, strict=True)
     ]
-    comparison = compare(axes, _side(a, kept_a), _side(b, kept_b))
-    return CallDiff(
+    side_a, side_b = _side(a, kept_a), _side(b, kept_b)
+    comparison = compare(axes, side_a, side_b)
+    diff = CallDiff(
         call.name,
         call.stage,
         comparison.labels.size,
@@ -153,6 +173,19 @@ def _diff_call(a: GridStatuses, b: GridStatuses) -> CallDiff:
         only_b,
         comparison,
     )
+    return diff, pick(_alike(side_a, side_b), [_ACCEPTED], [_REFUSED])
+
+
+def _alike(a: Side, b: Side) -> NDArray[np.uint8]:
+    """_ACCEPTED where both sides accept, _REFUSED where both refuse, 0 elsewhere: uint8 [rows]."""
+    answers = []
+    for side in (a, b):
+        table = np.zeros(256, np.uint8)
+        for code, name in enumerate(side.names):
+            if name is not None:
+                table[code] = _ACCEPTED if name == "SUCCESS" else _REFUSED
+        answers.append(table[side.codes.reshape(-1)])
+    return answers[0] & answers[1]
 
 
 def _side(statuses: GridStatuses, kept: list[list[int]]) -> Side:

@@ -52,18 +52,6 @@ def loaded_version(number: int) -> str:
     return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
 
 
-def file_stamp(release: Release) -> str | None:
-    """What tells a library from another one that took its place: path, size and time of the file.
-
-    Returns  None for a cached release: its files were checked against the wheel's checksums, so its
-             name says it all, wherever the cache lies.
-    """
-    if release.origin == "cache":
-        return None
-    stat = release.path.stat()
-    return f"{release.path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-
-
 def map_release(
     release: Release,
     space: Space,
@@ -91,7 +79,7 @@ def map_release(
             "version": release.version,
             "cuda_major": release.cuda_major,
             "path": str(release.path),
-            "stamp": file_stamp(release),
+            "stamp": release.stamp,
             "origin": release.origin,
         },
         space={

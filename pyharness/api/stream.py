@@ -72,6 +72,7 @@ class RowStream:
     def _write(self, begin: int, count: int) -> None:
         journal, end = self._journal, begin + count
         texts = None if journal.text_ids is None else journal.text_ids[begin:end]
+        deaths = dict(journal.deaths)  # a copy: the walk goes on meanwhile, and may meet more
         self._writer.write(
-            self._columns, begin, np.asarray(journal.codes[begin:end]), texts, journal.deaths
+            self._columns, begin, np.asarray(journal.codes[begin:end]), texts, deaths
         )

@@ -12,7 +12,7 @@ from pyharness.analyze.reason_classes import ReasonCount, distinct_reasons
 from pyharness.api.progress import Progress
 from pyharness.engine.answers import ask
 from pyharness.engine.checks import spot_check
-from pyharness.engine.costs import time_calls
+from pyharness.engine.costs import pick, time_calls
 from pyharness.engine.crew import Crew
 from pyharness.engine.sampling import marked
 from pyharness.spec.ledger import FAILED, Death, Ledger
@@ -80,7 +80,11 @@ class Study:
         return {"call": call, **asdict(check), "examples": examples}
 
     def _costs(self, journal: GridJournal) -> list[dict[str, Any]]:
-        timed = time_calls(self._quiet, self._ledger, journal.grid, journal.codes)
+        statuses = self._ledger.statuses
+        accepted = [code for code, status in enumerate(statuses) if status == 0]
+        refused = [code for code, status in enumerate(statuses) if status != 0]
+        picked = pick(journal.codes, accepted, refused)
+        timed = time_calls(self._quiet, journal.grid, picked)
         if isinstance(timed, Death):
             self._manifest.notes.append(
                 f"{journal.grid.call.name} could not be timed: {timed.cause}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from pyharness.engine.crew import Crew
 from pyharness.engine.sampling import evenly
 from pyharness.space.grid import Grid
-from pyharness.spec.ledger import FAILED, Death, Ledger
+from pyharness.spec.ledger import Death
 
 ROWS = 4096  # at 0.05 µs a call: 0.2 ms a sample, four orders above the clock's step
 SAMPLES = 31
@@ -34,35 +35,31 @@ class Cost:
     p75_s: float
 
 
-def time_calls(
-    crew: Crew, ledger: Ledger, grid: Grid, codes: NDArray[np.uint8]
-) -> list[Cost] | Death:
-    """Times the accepted and the refused problems of a walked grid.
+def pick(
+    codes: NDArray[np.uint8], accepted: Iterable[int], refused: Iterable[int]
+) -> dict[str, NDArray[np.int64]]:
+    """The rows to time: up to ROWS accepted and as many refused ones, evenly spaced."""
+    picked = {"accepted": evenly(codes, accepted, ROWS), "refused": evenly(codes, refused, ROWS)}
+    return {answer: rows for answer, rows in picked.items() if len(rows)}
 
-    Returns  one cost for each of the two that the grid has; a Death if a worker ended in it.
+
+def time_calls(
+    crew: Crew, grid: Grid, picked: Mapping[str, NDArray[np.int64]]
+) -> list[Cost] | Death:
+    """Times the picked rows of a grid, in one process of the crew.
+
+    Returns  one cost for each answer; a Death if the worker ended in it.
     """
-    accepted = [c for c, s in enumerate(ledger.statuses) if s == 0]
-    refused = [c for c, s in enumerate(ledger.statuses) if s != 0 and c != FAILED]
     worker = crew.at_rest(grid)
     costs = []
-    for answer, wanted in (("accepted", accepted), ("refused", refused)):
-        rows = evenly(codes, wanted, ROWS)
-        if not len(rows):
-            continue
+    for answer, rows in picked.items():
         samples = worker.time_rows(rows, SAMPLES)
         if isinstance(samples, Death):
             return samples
         lower, median, upper = statistics.quantiles(samples, n=4)
         costs.append(
             Cost(
-                grid.call.name,
-                answer,
-                len(rows),
-                len(samples),
-                median,
-                min(samples),
-                lower,
-                upper,
+                grid.call.name, answer, len(rows), len(samples), median, min(samples), lower, upper
             )
         )
     return costs

@@ -11,6 +11,8 @@ from pyharness.analyze.map_diff import GATES, CallDiff, MapDiff
 
 _WIDTH = 100
 _MOST_CONJUNCTIONS = 8
+_MOST_REASONS, _MOST_OF_A_REASON = 6, 2  # what matters less, in less words
+_MOST_NAMES = 12
 _HEADINGS: dict[Change, str] = {
     "newly_refused": "Newly refused",
     "newly_failed": "Newly failing (crash, hang or another defect)",
@@ -18,6 +20,16 @@ _HEADINGS: dict[Change, str] = {
     "no_longer_failed": "No longer failing",
     "other_status": "Refused with another status",
     "other_reason": "Refused for another reason",
+}
+_KIND_WORDS = {
+    "other_status": "refused with another status",
+    "other_reason": "refused for another reason",
+    "slower": "costs slower",
+    "faster": "costs faster",
+    "call_removed": "calls removed",
+    "call_added": "calls added",
+    "enumerator_removed": "enumerators removed",
+    "enumerator_added": "enumerators added",
 }
 _SPREAD = ("algo", "cell_mode")  # what people ask next: with which of these?
 
@@ -46,7 +58,8 @@ def _group_lines(call: CallDiff, group: Group) -> Iterator[str]:
         subsequent_indent="      ",
     )
     words = group.words
-    for i, conjunction in enumerate(words[:_MOST_CONJUNCTIONS]):
+    most = _MOST_OF_A_REASON if group.change == "other_reason" else _MOST_CONJUNCTIONS
+    for i, conjunction in enumerate(words[:most]):
         lead = "      " if i == 0 else "   or "
         yield from textwrap.wrap(
             conjunction,
@@ -55,8 +68,8 @@ def _group_lines(call: CallDiff, group: Group) -> Iterator[str]:
             subsequent_indent="        ",
             break_long_words=False,
         )
-    if len(words) > _MOST_CONJUNCTIONS:
-        yield f"   or {len(words) - _MOST_CONJUNCTIONS} more conjunctions (--json has them all)"
+    if len(words) > most:
+        yield f"   or {len(words) - most} more conjunctions (--json has them all)"
     if group.change != "other_reason" and (spread := "; ".join(_spread(call, group))):
         yield from textwrap.wrap(
             f"with {spread}", _WIDTH, initial_indent="      ", subsequent_indent="        "
@@ -68,21 +81,26 @@ def _group_lines(call: CallDiff, group: Group) -> Iterator[str]:
 def _changes(diff: MapDiff) -> Iterator[str]:
     for change, heading in _HEADINGS.items():
         found = [(c, g) for c in diff.calls for g in c.comparison.groups if g.change == change]
-        if change == "other_reason" and not diff.reasons_by_row:
-            continue
-        if not found:
+        if not found or (change == "other_reason" and not diff.reasons_by_row):
             continue
         yield ""
         yield f"{heading}: {sum(g.rows for _, g in found):,} problems"
-        for call, group in found:
+        shown = found[:_MOST_REASONS] if change == "other_reason" else found
+        for call, group in shown:
             yield from _group_lines(call, group)
-    if not diff.reasons_by_row:
-        yield ""
-        yield "Reasons were not kept for every row, so only their texts are compared"
-        for texts in diff.reason_texts:
-            for word, reasons in (("gone", texts.gone), ("new", texts.new)):
-                for reason in reasons:
-                    yield f"  {texts.call} {texts.status} {word}: {reason or '(no word)'}"
+        if len(found) > len(shown):
+            yield f"  and {len(found) - len(shown)} more steps of reasons (--json has them all)"
+
+
+def _reason_texts(diff: MapDiff) -> Iterator[str]:
+    if diff.reasons_by_row:
+        return
+    yield ""
+    yield "Reasons were not kept for every row, so only their texts are compared"
+    for texts in diff.reason_texts:
+        for word, reasons in (("gone", texts.gone), ("new", texts.new)):
+            for reason in reasons:
+                yield f"  {texts.call} {texts.status} {word}: {reason or '(no word)'}"
 
 
 def _surface(diff: MapDiff) -> Iterator[str]:
@@ -99,8 +117,9 @@ def _surface(diff: MapDiff) -> Iterator[str]:
     yield "Calls and enumerators"
     for what, names in moved:
         if names:
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             yield from textwrap.wrap(
-                f"{what}: {', '.join(names)}",
+                f"{len(names)} {what}: {', '.join(names[:_MOST_NAMES])}{more}",
                 _WIDTH,
                 initial_indent="  ",
                 subsequent_indent="      ",
@@ -116,10 +135,13 @@ def _costs(diff: MapDiff) -> Iterator[str]:
     if not diff.comparable_costs:
         yield "Cost of a call: measured on different machines, so not compared"
         return
-    yield "Cost of a call (median, ns)"
+    if any(c.verdict == "not judged" for c in diff.costs):
+        yield "Cost of a call (median, ns), as each map found it; not timed in turn, so not judged"
+    else:
+        yield "Cost of a call (median, ns), both timed in turn on this machine"
     yield f"  {'call':<28}{'problems':<10}{'before':>8}{'after':>8}{'ratio':>8}"
     for cost in diff.costs:
-        verdict = "" if cost.verdict == "same" else f"  {cost.verdict}"
+        verdict = f"  {cost.verdict}" if cost.verdict in ("slower", "faster") else ""
         yield (
             f"  {cost.call:<28}{cost.answer:<10}{cost.a_s * 1e9:>8.1f}{cost.b_s * 1e9:>8.1f}"
             f"{cost.ratio:>8.2f}{verdict}"
@@ -129,7 +151,7 @@ def _costs(diff: MapDiff) -> Iterator[str]:
 def _summary(diff: MapDiff) -> str:
     """Every kind of change with its number, so that nobody has to conclude it from a silence."""
     kinds = [k for k in GATES if diff.comparable_costs or k not in ("slower", "faster")]
-    counted = [(k.replace("_", " "), diff.count(k)) for k in kinds]
+    counted = [(_KIND_WORDS.get(k, k.replace("_", " ")), diff.count(k)) for k in kinds]
     some = [f"{n:,} {k}" for k, n in counted if n]
     none = [k for k, n in counted if not n]
     return f"{'; '.join(some) or 'nothing changed'}. None: {', '.join(none)}."
@@ -149,7 +171,7 @@ def render_diff(diff: MapDiff) -> str:
     lines += textwrap.wrap(_summary(diff), _WIDTH)
     if skipped := list(_not_compared(diff)):
         lines += ["", "Not compared, because only one side has it", *skipped]
-    lines += [*_changes(diff), *_surface(diff), *_costs(diff)]
+    lines += [*_changes(diff), *_reason_texts(diff), *_surface(diff), *_costs(diff)]
     if diff.notes:
         lines += ["", "Notes", *(f"  {note}" for note in diff.notes)]
     return "\n".join(lines)

@@ -89,7 +89,8 @@ def _libraries(libraries: Sequence[Library], width: int) -> list[str]:
     where_width = max((len(where) for _, where, _ in cells), default=0) + 3
     lines = ["cuDNN libraries"]
     for one, (name, where, state) in zip(shown, cells, strict=True):
-        lines.append(f"  {name:<{name_width}}{where:<{where_width}}{state}".rstrip())
+        head = f"  {name:<{name_width}}{where:<{where_width}}"
+        lines += _wrapped(state, head, " " * len(head), width)
         if one.source != "cache":
             lines.append(f"    {path_text(one.path, width - 4)}")
     rest = len(libraries) - len(shown)

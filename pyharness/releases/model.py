@@ -43,6 +43,18 @@ class Release:
             return str(self.path)
         return release_name(self.version, self.cuda_major)
 
+    @property
+    def stamp(self) -> str | None:
+        """What tells this file from another that takes its place: path, size and time.
+
+        None for a cached release: its files were checked against the wheel's checksums, so its name
+        says it all, wherever the cache lies.
+        """
+        if self.origin == "cache":
+            return None
+        stat = self.path.stat()
+        return f"{self.path.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+
 
 def release_name(version: str, cuda_major: int | None) -> str:
     """``9.28.0.42+cu12``, or the bare version when the CUDA major is unknown."""

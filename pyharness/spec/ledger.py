@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 NOT_RUN = 255
 FAILED = 254  # the row's worker died; on a board: more statuses than any cuDNN has
 TOO_MANY_TEXTS = 0xFFFF
+_MOST_TEXTS = TOO_MANY_TEXTS - 1
 _OVERFLOW_TEXT = "(more distinct texts than are kept)"
 
 
@@ -48,13 +49,17 @@ class Ledger:
         return [s for s in self.statuses if s not in self.names]
 
     def code(self, status: int) -> int:
-        """The code of a status, made when it is new."""
+        """The code of a status, made when it is new; FAILED when all codes are taken."""
         if status not in self.statuses:
+            if len(self.statuses) == FAILED:
+                return FAILED
             self.statuses.append(status)
         return self.statuses.index(status)
 
     def text_id(self, text: str) -> int:
-        """The id of a text, made when it is new."""
+        """The id of a text, made when it is new; that of a last resort when all ids are taken."""
+        if len(self.texts) >= _MOST_TEXTS and text not in self._text_ids:
+            text = _OVERFLOW_TEXT
         known = self._text_ids.get(text)
         if known is None:
             known = self._text_ids[text] = len(self.texts)

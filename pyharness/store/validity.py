@@ -24,6 +24,7 @@ from pyharness.store.schema import VERSION_KEY, arrow_type
 _LEAST_GROUP, _MOST_GROUP = 1 << 18, 1 << 20
 _INDEX_TYPES = {"status": pa.uint8(), "reason": pa.int32()}
 _OUTCOMES = ("passed", "unsupported", "failed")
+_TOO_MANY_STATUSES = "(a status beyond the most that are kept)"
 
 
 def group_rows(shape: tuple[int, ...]) -> int:
@@ -115,11 +116,13 @@ class ValidityWriter:
         deaths: dict[int, Death],
     ) -> dict[str, pa.Array]:
         ledger = self._ledger
-        names = [ledger.names.get(s, str(s)) for s in ledger.statuses]
+        statuses = list(ledger.statuses)  # the walk goes on meanwhile, and may learn more
+        names = [ledger.names.get(s, str(s)) for s in statuses]
         here = {r - begin: d for r, d in deaths.items() if begin <= r < begin + len(codes)}
-        died = codes == FAILED if here else None
+        failed = codes == FAILED
+        died = failed if failed.any() else None
         numbers = np.zeros(256, np.int32)
-        numbers[: len(names)] = ledger.statuses
+        numbers[: len(names)] = statuses
         outcome = np.full(256, 2, np.int8)
         for code, name in enumerate(names):
             outcome[code] = outcome_of(name)
@@ -131,16 +134,21 @@ class ValidityWriter:
             "status": pa.DictionaryArray.from_arrays(pa.array(codes, mask=died), pa.array(names)),
             "status_code": pa.array(numbers[codes], mask=died),
             "outcome": pa.DictionaryArray.from_arrays(pa.array(outcomes), pa.array(_OUTCOMES)),
-            "reason": self._reasons(len(codes), text_ids, here),
+            "reason": self._reasons(failed, text_ids, here),
         }
 
     def _reasons(
-        self, count: int, text_ids: NDArray[np.uint16] | None, here: dict[int, Death]
+        self,
+        failed: NDArray[np.bool_],
+        text_ids: NDArray[np.uint16] | None,
+        here: dict[int, Death],
     ) -> pa.Array:
-        texts = list(self._ledger.texts)
-        if text_ids is None and not here:
+        count, texts = len(failed), list(self._ledger.texts)
+        if text_ids is None and not failed.any():
             return pa.DictionaryArray.from_arrays(pa.nulls(count, pa.int32()), pa.array(texts))
         ids = np.zeros(count, np.int32) if text_ids is None else text_ids.astype(np.int32)
+        ids[failed] = len(texts)
+        texts.append(_TOO_MANY_STATUSES)
         for place, death in here.items():
             ids[place] = len(texts)
             texts.append(f"the worker ended: {death.cause}")

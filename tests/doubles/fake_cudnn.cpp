@@ -101,7 +101,7 @@ Status cudnnSetRNNDescriptor_v8(Descriptor descriptor, Enum algo, Enum cell_mode
     log_call(name, arguments);
     if (echoes(name)) return refuse(bad_param(), name, arguments);
     Status answer = kSuccess;
-    if (misbehaves(hidden_size, num_layers, rnn.forgets, answer)) return answer;
+    if (misbehaves(algo, hidden_size, num_layers, rnn.forgets, answer)) return answer;
     if (hidden_size < 1) return refuse(bad_param(), name, "hiddenSize < 1");
     if (aux_flags > 1) return refuse(bad_param(), name, "auxFlags > 1");
     if (num_layers < 1)

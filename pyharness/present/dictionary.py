@@ -1,0 +1,58 @@
+"""The data dictionary: results/README.md, made from the declared columns.
+
+Run ``python -m pyharness.present.dictionary > results/README.md`` after a change of a column; a test
+compares the two.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES, Column
+
+_ABOUT = {
+    "validity": "One row is one problem and the call that it was tried with.",
+    "reasons": "One row is one distinct reason that cuDNN gave for a status of a call.",
+    "costs": "One row is the time of one call, over accepted or over refused problems.",
+    "changes": "One row is one problem that changed between two releases.",
+}
+_HEAD = f"""# Results
+
+What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
+`diff.json` that says of what, where and how. `maps/` is not kept under version control: `pyharness
+map` makes it again. `walk.md` is what `benchmarks/walk.py` printed.
+
+| folder | from | holds |
+|---|---|---|
+| `maps/RELEASE/SPACE/` | `pyharness map` | `validity`, `reasons`, `costs`, `run.json` |
+| `diff/A..B/SPACE/` | `pyharness diff` | `changes`, `diff.txt`, `diff.json` |
+
+## Data dictionary
+
+Generated from `pyharness/spec/columns.py` (schema {SCHEMA_VERSION}). A value that is not known is
+null. Units stand in the name: `_s` seconds. A table with several calls has the axes of all of them,
+null where a call has no such axis; words are dictionary-encoded.
+"""
+
+
+def _rows(columns: tuple[Column, ...]) -> str:
+    lines = ["| column | type | unit | meaning | since |", "|---|---|---|---|---|"]
+    lines += [
+        f"| `{c.name}` | {c.type} | {c.unit or '-'} | {c.meaning} | {c.since} |" for c in columns
+    ]
+    return "\n".join(lines)
+
+
+def render_dictionary() -> str:
+    """The whole page; ends with a newline."""
+    parts = [_HEAD]
+    for table, columns in TABLES.items():
+        own = tuple(c for c in columns if c not in AXIS_COLUMNS)
+        axes = "\n\nAnd one column per axis, see below." if len(own) < len(columns) else ""
+        parts.append(f"### {table}\n\n{_ABOUT[table]}{axes}\n\n{_rows(own)}\n")
+    parts.append(f"### Axes\n\n{_rows(AXIS_COLUMNS)}\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render_dictionary())
