@@ -57,6 +57,7 @@ class MapDiff:
 
     ``reasons_by_row``   both maps kept the reason of every row, so other_reason is complete.
     ``comparable_costs`` both were timed on the same kind of machine.
+    ``sides``            of each map: release, host, tool_version, started and ended, as in run.json.
     ``notes``            what either run has to say of itself.
     """
 
@@ -73,6 +74,7 @@ class MapDiff:
     comparable_costs: bool = True
     reasons_by_row: bool = True
     reason_texts: list[ReasonTexts] = field(default_factory=list)
+    sides: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property

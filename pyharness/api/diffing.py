@@ -33,6 +33,7 @@ from pyharness.store.reading import GridStatuses, MapFolder
 
 DEFAULT_MAPS = Path("results/maps")
 _ACCEPTED, _REFUSED = 1, 2
+_SIDE = ("release", "host", "tool_version", "started", "ended")
 _MOST_ROW_REASONS = 5_000_000  # 10 s of refusals at 4 µs, over two walkers
 _BLOCK = 1 << 20
 
@@ -116,6 +117,7 @@ def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDif
     _compare_costs(diff, a, b, picked, progress)
     if not diff.reasons_by_row:
         diff.reason_texts = compare_reason_texts(a.rows_of("reasons"), b.rows_of("reasons"))
+    diff.sides = [{key: m.as_data()[key] for key in _SIDE} for m in (ma, mb)]
     diff.notes += [f"{m.release['name']}: {n}" for m in (ma, mb) for n in m.notes]
     return diff
 

@@ -1,7 +1,7 @@
 """The data dictionary: results/README.md, made from the declared columns.
 
-Run ``python -m pyharness.present.dictionary > results/README.md`` after a change of a column; a test
-compares the two.
+Run ``python -m pyharness.present.dictionary > results/README.md`` after a change of a column; a
+test compares the two.
 """
 
 from __future__ import annotations

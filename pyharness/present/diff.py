@@ -164,6 +164,12 @@ def _not_compared(diff: MapDiff) -> Iterator[str]:
                 yield f"  {call.call}: {axis}={','.join(values)} only on {release}"
 
 
+def _where(diff: MapDiff) -> Iterator[str]:
+    for name, side in zip((diff.release_a, diff.release_b), diff.sides, strict=True):
+        host = side["host"]
+        yield f"{name} mapped {side['ended']} on {host['cpu']}, {host['cores']} cores"
+
+
 def render_diff(diff: MapDiff) -> str:
     """The whole diff as text, at most 100 columns wide; ends without a newline."""
     lines = [f"cuDNN {diff.release_a} -> {diff.release_b}"]
@@ -172,6 +178,7 @@ def render_diff(diff: MapDiff) -> str:
     if skipped := list(_not_compared(diff)):
         lines += ["", "Not compared, because only one side has it", *skipped]
     lines += [*_changes(diff), *_reason_texts(diff), *_surface(diff), *_costs(diff)]
+    lines += ["", *_where(diff)]
     if diff.notes:
         lines += ["", "Notes", *(f"  {note}" for note in diff.notes)]
     return "\n".join(lines)
@@ -233,5 +240,6 @@ def diff_data(diff: MapDiff) -> dict[str, Any]:
             {"call": t.call, "status": t.status, "gone": t.gone, "new": t.new}
             for t in diff.reason_texts
         ],
+        "sides": diff.sides,
         "notes": diff.notes,
     }

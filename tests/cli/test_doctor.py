@@ -20,8 +20,7 @@ from pyharness.api.doctor import driver, libraries
 from pyharness.cli.main import app
 from pyharness.releases import REQUIRED_SYMBOLS, Release, installed, list_offers
 from pyharness.releases import fetch as fetch_offer
-
-from ..releases import conftest as local
+from tests.releases import conftest as local
 
 index, offline, cache, no_settings = local.index, local.offline, local.cache, local.no_settings
 build_library = local.build_library
@@ -200,7 +199,7 @@ def test_a_library_that_cannot_be_opened(build: Build, place, variant: str, word
     assert code == 1
 
 
-@pytest.mark.parametrize("call", ["cudnnGetVersion", "cudnnSetRNNDataDescriptor"])
+@pytest.mark.parametrize("call", ["cudnnGetVersion", "cudnnSetRNNDescriptor_v8"])
 def test_a_library_that_ends_its_process(fake: Path, place, monkeypatch, call: str) -> None:
     place(fake)
     monkeypatch.setenv("FAKE_CUDNN_ABORT_IN", call)
