@@ -57,7 +57,7 @@ class MapDiff:
 
     ``reasons_by_row``   both maps kept the reason of every row, so other_reason is complete.
     ``comparable_costs`` both were timed on the same kind of machine.
-    ``sides``            of each map: release, host, tool_version, started and ended, as in run.json.
+    ``sides``            of each map: release, host, tool_version, started, ended, as in run.json.
     ``notes``            what either run has to say of itself.
     """
 

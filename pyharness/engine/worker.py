@@ -68,7 +68,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
-                env={**os.environ, **dict(launch.env)},
+                env=_environment(launch),
                 start_new_session=True,  # Ctrl-C is ours to handle, not the worker's
             )
         self._connection = Connection(ours.detach())
@@ -229,6 +229,12 @@ class Worker:
     def _expect_done(answer: m.Message | Death) -> None:
         if not isinstance(answer, m.Done):
             raise _unexpected(answer)
+
+
+def _environment(launch: Launch) -> dict[str, str]:
+    """Ours, without cuDNN's logging: a log of a million refusals is neither wanted nor small."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("CUDNN_LOG")}
+    return {**ours, **dict(launch.env)}
 
 
 def _unexpected(answer: m.Message | Death) -> HarnessError:

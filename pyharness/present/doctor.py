@@ -110,6 +110,7 @@ def _state(library: Library) -> str:
     if opening is None:
         return "not opened"
     faults = ["files of several versions"] if library.mixed else []
+    faults += ["shadowed by LD_LIBRARY_PATH"] if library.shadowed_by else []
     faults += ["damaged files"] if library.damaged else []
     faults += ["libraries missing"] if library.missing else []
     faults += ["sublibraries missing"] if library.absent and not library.missing else []

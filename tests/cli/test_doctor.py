@@ -232,6 +232,16 @@ def test_a_library_that_is_another_version_than_its_name(fake: Path, place, monk
     assert findings(found, "the library says that it is 9.12.0")
 
 
+def test_a_library_whose_sublibraries_are_another_ones(fake: Path, place, build_library) -> None:
+    folder = place(fake)
+    build_library("site/nvidia/cudnn/lib/libcudnn.so.9.14.0", ("cudnnGetVersion",))
+    _, found = examine()
+    shadowed = {lib["name"]: lib["shadowed_by"] for lib in found["libraries"]}
+    assert shadowed == {"9.13.0": [], "9.14.0": [str(folder)]}
+    (finding,) = findings(found, f"puts the sublibraries of {folder} in place of its own")
+    assert finding["commands"] == ["unset LD_LIBRARY_PATH"]
+
+
 @pytest.fixture(scope="module")
 def real_8_5(cudnn: Callable[[str], Release]) -> Path:
     """The folder of the real 8.5.0.96, from the cache of whoever runs the tests."""

@@ -121,4 +121,11 @@ def _installed() -> list[InstalledLibrary]:
 
 
 def _plain(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, Path) else value for name, value in fields}
+    """The fields of a dataclass with their paths as text."""
+    return {name: _path_as_text(value) for name, value in fields}
+
+
+def _path_as_text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_path_as_text(item) for item in value]
+    return str(value) if isinstance(value, Path) else value

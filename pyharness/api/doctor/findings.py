@@ -79,7 +79,16 @@ def _of_library(library: Library) -> Iterator[Finding]:
     detail = library.opening.output if library.opening is not None and problem else ""
     place, renew = _place(library), _renew(library)
     because = f"{problem}: " if problem else ""
-    if library.damaged:
+    if library.shadowed_by:
+        folders = ", ".join(str(folder) for folder in library.shadowed_by)
+        yield Finding(
+            f"{place}: {because}LD_LIBRARY_PATH puts the sublibraries of {folders} in place of "
+            "its own",
+            f"{_HOST_WORK}: another release answers in its name",
+            ("unset LD_LIBRARY_PATH",),
+            detail=detail,
+        )
+    elif library.damaged:
         files = "; ".join(f"{name} is {what}" for name, what in library.damaged.items())
         yield Finding(f"{place}: {files}", _HOST_WORK, renew, detail=detail)
     elif library.missing:
@@ -105,7 +114,7 @@ def _of_library(library: Library) -> Iterator[Finding]:
         yield Finding(
             f"{place}: sublibraries not found: {', '.join(library.absent)}", _GPU_RUN, renew
         )
-    if library.lies and library.opening is not None:
+    if library.lies and library.opening is not None and not library.shadowed_by:
         yield Finding(
             f"{place}: the library says that it is {library.opening.says}",
             f"{_HOST_WORK}: its answers are another release's",

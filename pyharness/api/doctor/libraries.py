@@ -33,6 +33,7 @@ class Library:
     ``mixed``            versions that lie together, by sublibrary; empty when they agree.
     ``damaged``          files that no loader takes, and what they are instead.
     ``missing``          libraries that the host calls need and the loader does not find.
+    ``shadowed_by``      folders of LD_LIBRARY_PATH whose sublibraries are loaded in place of its own.
     ``missing_toolkit``  cublas and nvrtc, which a GPU run needs, where they are not found.
     ``opening``          what opening it gave; None where it was not tried.
     """
@@ -48,6 +49,7 @@ class Library:
     mixed: dict[str, str] | None = None
     damaged: dict[str, str] | None = None
     missing: tuple[MissingLibrary, ...] = ()
+    shadowed_by: tuple[Path, ...] = ()
     missing_toolkit: tuple[str, ...] = ()
     opening: Opening | None = None
 
@@ -80,6 +82,7 @@ def examine_installed(found: InstalledLibrary, try_it: bool) -> Library:
         mixed=_mixture(found),
         damaged=damaged,
         missing=missing,
+        shadowed_by=_shadows(release.path),
         missing_toolkit=_toolkit(release),
         opening=opening,
     )
@@ -102,6 +105,7 @@ def examine_cached(entry: CachedRelease, try_it: bool) -> Library:
         size_bytes=entry.size_bytes,
         damaged=damaged,
         missing=missing,
+        shadowed_by=_shadows(release.path),
         missing_toolkit=_toolkit(release),
         opening=open_library(release.path, TIME_LIMIT_S) if try_it else None,
     )
@@ -151,8 +155,28 @@ def _damage(path: Path) -> str:
     return "" if machine == platform.machine() else f"built for {machine}"
 
 
+def _shadows(library: Path) -> tuple[Path, ...]:
+    """Folders that the loader searches for sublibraries before the library's own folder.
+
+    Source  ld.so(8): LD_LIBRARY_PATH comes before RUNPATH. Seen: 9.12.0.46 then answers with the
+            sublibraries, and the version, of a 9.13.0.50 that lies there.
+    """
+    major = library.name.partition(".so.")[2].partition(".")[0]
+    found = []
+    for folder in _environment_dirs():
+        if folder.resolve() == library.parent.resolve():
+            break
+        if any(folder.glob(f"libcudnn_*.so.{major or '*'}")):
+            found.append(folder)
+    return tuple(found)
+
+
+def _environment_dirs() -> list[Path]:
+    value = os.environ.get("LD_LIBRARY_PATH", "")
+    return [Path(part) for part in value.split(":") if part]
+
+
 def _toolkit(release: Release) -> tuple[str, ...]:
     names = _TOOLKIT.get(release.cuda_major or 0, {})
-    environment = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    folders = [*(Path(part) for part in environment if part), *release.library_dirs]
+    folders = [*_environment_dirs(), *release.library_dirs]
     return tuple(kind for kind, name in names.items() if find_library(name, folders) is None)
