@@ -29,9 +29,8 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from pyharness.device.launch import worker_command
+from pyharness.api.launching import launch_of
 from pyharness.engine.crew import Crew, whole
-from pyharness.engine.worker import Launch
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
 from pyharness.space.grid import Grid
@@ -97,8 +96,7 @@ def time_bare(program: Path, release: Release, rows: int) -> float:
 
 def time_walk(grid: Grid, release: Release, walkers: int) -> float:
     sink = Discard()
-    launch = Launch(worker_command(), str(release.path))
-    with Crew(launch, Ledger(), walkers) as crew:
+    with Crew(launch_of(release), Ledger(), walkers) as crew:
         crew.first()
         start = time.perf_counter()
         crew.run(whole(grid), sink)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyharness.api import diff, map, try_problem  # noqa: A004 - the verb of the domain
+    from pyharness.api.public import diff, map, try_problem  # noqa: A004 - the verb of the domain
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "diff", "map", "try_problem"]
@@ -17,7 +17,7 @@ __all__ = ["__version__", "diff", "map", "try_problem"]
 
 def __getattr__(name: str) -> Any:
     if name in ("diff", "map", "try_problem"):
-        from pyharness import api  # noqa: PLC0415 - import pyharness stays fast
+        from pyharness.api import public  # noqa: PLC0415 - import pyharness stays fast
 
-        return getattr(api, name)
+        return getattr(public, name)
     raise AttributeError(f"module 'pyharness' has no attribute {name!r}")

@@ -17,13 +17,17 @@ def missing_libraries(release: Release) -> tuple[str, str]:
     if not missing:
         return "", ""
     what = "; ".join(f"{m.needed_by} needs {m.library}, which is not found" for m in missing)
-    packages = sorted({m.package_hint for m in missing if m.package_hint})
-    how = f"get it with `pip install {' '.join(packages)}`" if packages else ""
     if release.version is not None:
         how = (
             f"`pyharness fetch {release.name}` brings the release with all that it needs; "
             f"then use --cudnn {release.name}"
-        ) + (f", or {how}" if how else "")
+        )
+    else:
+        hints = sorted({m.package_hint for m in missing if m.package_hint})
+        how = (
+            f"it comes with {', '.join(hints) or 'the CUDA toolkit'}: put its folder into "
+            "LD_LIBRARY_PATH, or use a fetched release, which has all that it needs"
+        )
     return what, how
 
 

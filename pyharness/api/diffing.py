@@ -116,7 +116,10 @@ def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDif
     compare_enumerators(diff, ma.release["version"], mb.release["version"])
     _compare_costs(diff, a, b, picked, progress)
     if not diff.reasons_by_row:
-        diff.reason_texts = compare_reason_texts(a.rows_of("reasons"), b.rows_of("reasons"))
+        compared = {call.call for call in diff.calls}
+        diff.reason_texts = compare_reason_texts(
+            *([r for r in m.rows_of("reasons") if r["call"] in compared] for m in (a, b))
+        )
     diff.sides = [{key: m.as_data()[key] for key in _SIDE} for m in (ma, mb)]
     diff.notes += [f"{m.release['name']}: {n}" for m in (ma, mb) for n in m.notes]
     return diff
@@ -126,8 +129,8 @@ def _compare_costs(
     diff: MapDiff, a: MapFolder, b: MapFolder, picked: Picked, progress: Progress
 ) -> None:
     """Times both libraries in turn if they are here; else takes what the maps say, unjudged."""
-    path_a, path_b = library_of(a.manifest), library_of(b.manifest)
-    timed = time_in_turn(path_a, path_b, picked, progress) if path_a and path_b else None
+    old, new = library_of(a.manifest), library_of(b.manifest)
+    timed = time_in_turn(old, new, picked, progress) if old and new else None
     if timed is not None:
         diff.costs = compare_costs(*timed, in_turn=True)
         return

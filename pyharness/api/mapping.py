@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from pyharness.api.diagnosis import explain_collapse
 from pyharness.api.folder import check_size, taken
+from pyharness.api.launching import launch_of
 from pyharness.api.progress import Progress, silent
 from pyharness.api.stream import RowStream
 from pyharness.api.study import Study
 from pyharness.device import core
-from pyharness.device.launch import worker_command
 from pyharness.engine.crew import Collapse, Crew, Job
 from pyharness.engine.sampling import histogram
-from pyharness.engine.worker import DEFAULT_TIMEOUT_S, Launch
+from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
 from pyharness.space.grid import Space
 from pyharness.spec.ledger import FAILED
@@ -113,7 +113,7 @@ class _Mapping:
         self._options = options
         self._progress = progress
         self._manifest = manifest
-        self._launch = Launch(worker_command(), str(release.path))
+        self._launch = launch_of(release)
         manifest.state, manifest.notes = "running", []
         manifest.write(folder)
         self._journal = Journal(folder, space.grids, options.reasons == "all")

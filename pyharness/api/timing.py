@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyharness.api.launching import launch_of
 from pyharness.api.progress import Progress
-from pyharness.device.launch import worker_command
 from pyharness.engine.costs import time_calls
 from pyharness.engine.crew import Crew
-from pyharness.engine.worker import Launch
 from pyharness.releases.model import Release
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import Death, Ledger
@@ -25,18 +24,18 @@ _TURNS = "ABBAAB"  # three processes a side; a machine that slows down meets bot
 Picked = Sequence[tuple[Grid, Mapping[str, NDArray[np.int64]]]]
 
 
-def library_of(manifest: Manifest) -> Path | None:
-    """The library that a map was made with, if it is still there and still the same file."""
+def library_of(manifest: Manifest) -> Release | None:
+    """The release that a map was made with, if it is still there and still the same file."""
     release = manifest.release
     path = Path(release["path"])
     if not path.is_file():
         return None
     here = Release(release["version"], release["cuda_major"], path, release["origin"])
-    return path if here.stamp == release["stamp"] else None
+    return here if here.stamp == release["stamp"] else None
 
 
 def time_in_turn(
-    a: Path, b: Path, picked: Picked, progress: Progress
+    a: Release, b: Release, picked: Picked, progress: Progress
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
     """Times the same problems on two libraries, in fresh processes that alternate.
 
@@ -47,8 +46,7 @@ def time_in_turn(
     sides: dict[str, list[dict[str, Any]]] = {"A": [], "B": []}
     for i, side in enumerate(_TURNS):
         progress("timing calls in turn", i, len(_TURNS))
-        launch = Launch(worker_command(), str(a if side == "A" else b))
-        with Crew(launch, Ledger(), 1) as crew:
+        with Crew(launch_of(a if side == "A" else b), Ledger(), 1) as crew:
             for grid, rows in picked:
                 timed = time_calls(crew, grid, rows)
                 if isinstance(timed, Death):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pyharness.api.diagnosis import missing_libraries
+from pyharness.api.launching import launch_of
 from pyharness.device import core
-from pyharness.device.launch import worker_command
 from pyharness.engine.answers import ask
 from pyharness.engine.crew import Crew
-from pyharness.engine.worker import DEFAULT_TIMEOUT_S, Launch
+from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
 from pyharness.space.grid import make_grid
 from pyharness.spec.ledger import Ledger
@@ -27,8 +27,7 @@ def try_calls(
     core()
     ledger = Ledger()
     results = []
-    launch = Launch(worker_command(), str(release.path))
-    with Crew(launch, ledger, 1, explain=True, timeout_s=timeout_s) as crew:
+    with Crew(launch_of(release), ledger, 1, explain=True, timeout_s=timeout_s) as crew:
         for made in problem.calls(crew.first().opened.calls):
             grid = make_grid(made.call, made.texts)
             answers = ask(crew, grid, np.zeros(1, np.int64))

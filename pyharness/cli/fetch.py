@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -33,8 +34,9 @@ Full = Annotated[
 class Outcome:
     """What became of one request.
 
-    ``already``  it was in the cache.
-    ``error``    why it is not; the fields from ``name`` on are then None.
+    ``already``    it was in the cache.
+    ``elapsed_s``  how long it took.
+    ``error``      why it is not here; the fields from ``name`` on are then None.
     """
 
     asked: str
@@ -44,6 +46,7 @@ class Outcome:
     size_bytes: int | None = None
     full: bool | None = None
     already: bool | None = None
+    elapsed_s: float | None = None
     error: str | None = None
     exit_code: int = EXIT_OK
 
@@ -75,48 +78,21 @@ def _refuse_unknown(asked: Sequence[str], full: bool) -> None:
 
     Raises  UsageError for what is no version, and for one that neither the cache nor the index has.
     """
-    from pyharness.releases import list_cached, list_offers
-    from pyharness.releases.locate import LATEST
-    from pyharness.releases.model import parse_request
+    from pyharness.releases.locate import plan
 
     for text in asked:
-        if text != LATEST and parse_request(text) is None:
-            raise UsageError(
-                f"{text!r} is not a version", "fetch takes 9.28.0.42, 9.28.0.42+cu13 or latest"
-            )
-    cached = list_cached()
-    here = [entry for entry in cached if entry.full or not full]
-    unsure = set(asked) - {LATEST} - {e.name for e in here} - {e.version for e in here}
-    if not unsure:
-        return
-    try:
-        offers = list_offers()
-    except HarnessError:  # each request then says for itself that it needs the index
-        return
-    known = {(offer.version, offer.cuda_major) for offer in offers}
-    known |= {(entry.version, entry.cuda_major) for entry in cached}
-    for text in asked:
-        if text in unsure:
-            _refuse_if_unknown(text, known)
-
-
-def _refuse_if_unknown(text: str, known: set[tuple[str, int]]) -> None:
-    from pyharness.errors import unknown_name
-    from pyharness.releases.model import parse_request, release_name, version_key
-
-    version, cuda = parse_request(text) or (text, None)
-    fitting = {v for v, _ in known if v == version or v.startswith(f"{version}.")}
-    if version not in fitting and len(fitting) > 1:
-        names = ", ".join(sorted(fitting, key=version_key))
-        raise UsageError(f"release {text} is ambiguous", f"it may be {names}")
-    if not any(v in fitting and cuda in (None, major) for v, major in known):
-        names_known = {release_name(v, None if cuda is None else major) for v, major in known}
-        raise unknown_name("release", text, names_known, "(`pyharness releases` lists all)")
+        try:
+            plan(text, full=full)
+        except UsageError:
+            raise
+        except HarnessError:  # the index cannot be asked: said when it is this one's turn
+            continue
 
 
 def _fetch(text: str, full: bool, progress: Bytes) -> Outcome:
     from pyharness.releases import list_cached, resolve
 
+    started = time.monotonic()
     before = {entry.name for entry in list_cached() if entry.full or not full}
     try:
         release = resolve(text, full=full, progress=progress)
@@ -131,6 +107,7 @@ def _fetch(text: str, full: bool, progress: Bytes) -> Outcome:
         size_bytes=entry.size_bytes,
         full=entry.full,
         already=entry.name in before,
+        elapsed_s=time.monotonic() - started,
     )
 
 
@@ -144,13 +121,15 @@ def _entry(name: str) -> CachedRelease:
 
 
 def _tell(outcome: Outcome) -> None:
-    from pyharness.present.units import bytes_text
+    from pyharness.present.units import bytes_text, seconds_text
 
     if outcome.error is not None:
         message, *hints = outcome.error.splitlines()
         sys.stderr.write("\n".join([f"error: {message}", *(f"  {h}" for h in hints)]) + "\n")
         return
     kind = "full" if outcome.full else "light"
-    how = "already here" if outcome.already else "fetched"
+    how = (
+        "already here" if outcome.already else f"fetched in {seconds_text(outcome.elapsed_s or 0)}"
+    )
     size = bytes_text(outcome.size_bytes or 0)
     typer.echo(f"{outcome.name}   {how}   {kind}, {size}   {outcome.folder}")

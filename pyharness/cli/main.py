@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import typer
 
@@ -17,13 +20,32 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("diff")(diff.command)
-app.command("map")(map.command)
-app.command("try")(try_.command)
-app.command("releases")(releases.command)
-app.command("fetch")(fetch.command)
-app.command("presets")(presets.command)
-app.command("doctor")(doctor.command)
+
+
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with Ctrl-C told in our words: typer's own differ from version to version."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+
+    return run
+
+
+for _name, _module in (
+    ("diff", diff),
+    ("map", map),
+    ("try", try_),
+    ("releases", releases),
+    ("fetch", fetch),
+    ("presets", presets),
+    ("doctor", doctor),
+):
+    app.command(_name)(_interruptible(_module.command))
 
 
 def _version(show: bool) -> None:

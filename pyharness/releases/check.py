@@ -8,24 +8,13 @@ from pathlib import Path
 
 from pyharness.errors import UsageError
 from pyharness.releases.elf import NotElfError, missing_symbols, read_elf
+from pyharness.spec.functions import FUNCTIONS
 
-REQUIRED_SYMBOLS = (
-    "cudnnGetVersion",
-    "cudnnGetErrorString",
-    "cudnnCreateRNNDescriptor",
-    "cudnnDestroyRNNDescriptor",
-    "cudnnSetRNNDescriptor_v8",
-    "cudnnCreateRNNDataDescriptor",
-    "cudnnDestroyRNNDataDescriptor",
-    "cudnnSetRNNDataDescriptor",
-    "cudnnCreateTensorDescriptor",
-    "cudnnDestroyTensorDescriptor",
-    "cudnnSetTensorNdDescriptor",
-    "cudnnCreateDropoutDescriptor",
-    "cudnnDestroyDropoutDescriptor",
-    "cudnnSetCallback",
+# Functions that every release has had since 8.5 and that a walk cannot do without. Clipping has
+# two, one of which may go: a release without either is walked without it.
+REQUIRED_SYMBOLS = tuple(
+    f.name for f in FUNCTIONS if f.since is None and not f.name.startswith("cudnnRNNSetClip")
 )
-
 
 _MARK = "cudnnGetVersion"  # every cuDNN has it, and nothing else
 

@@ -69,11 +69,11 @@ def resolve(
         release = newest_installed()
         check_library(release.path, required)
         return release
-    if text == LATEST:
-        return _newest(allow_fetch, full, progress)
-    request = parse_request(text)
-    if request is not None:
-        return _by_version(text, *request, allow_fetch=allow_fetch, full=full, progress=progress)
+    if text == LATEST or parse_request(text) is not None:
+        planned = plan(text, allow_fetch=allow_fetch, full=full)
+        return (
+            fetch(planned, full=full, progress=progress) if isinstance(planned, Offer) else planned
+        )
     if _looks_like_path(text):
         try:
             return _by_path(Path(text).expanduser(), required)
@@ -84,7 +84,23 @@ def resolve(
     )
 
 
-def _newest(allow_fetch: bool, full: bool, progress: Progress | None) -> Release:
+def plan(text: str, *, allow_fetch: bool = True, full: bool = False) -> Release | Offer:
+    """What a version, or latest, comes to: a release that is here, or what would be fetched.
+
+    Raises  UsageError for an unknown or ambiguous version, and for what is no version; HarnessError
+            if the index is needed and cannot be asked.
+    """
+    if text == LATEST:
+        return _newest(allow_fetch, full)
+    request = parse_request(text)
+    if request is None:
+        raise UsageError(
+            f"{text!r} is not a version", "for example 9.28.0.42, 9.28.0.42+cu13, latest"
+        )
+    return _by_version(text, *request, allow_fetch=allow_fetch, full=full)
+
+
+def _newest(allow_fetch: bool, full: bool) -> Release | Offer:
     usable = [entry for entry in list_cached() if entry.full or not full]
     try:
         offers = _offers(allow_fetch)
@@ -93,7 +109,7 @@ def _newest(allow_fetch: bool, full: bool, progress: Progress | None) -> Release
             return usable[-1].release()
         raise
     newest = [offer for offer in offers if not offer.yanked][-1:] or offers[-1:]
-    return fetch(newest[0], full=full, progress=progress)
+    return newest[0]
 
 
 def _offers(allow_fetch: bool) -> list[Offer]:
@@ -116,8 +132,7 @@ def _by_version(
     *,
     allow_fetch: bool,
     full: bool,
-    progress: Progress | None,
-) -> Release:
+) -> Release | Offer:
     """A release by its version, or by the beginning of one that fits only one version."""
     cached = list_cached()
     usable = [c for c in cached if c.full or not full]
@@ -146,7 +161,7 @@ def _by_version(
     if offer is None:
         known = {item.version if cuda_major is None else item.name for item in everything}
         raise unknown_name("release", text, known, FORMS)
-    return fetch(offer, full=full, progress=progress)
+    return offer
 
 
 def _pick(items: Iterable[_T], version: str, cuda_major: int | None) -> _T | None:

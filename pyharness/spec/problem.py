@@ -9,6 +9,7 @@ from pyharness.errors import UsageError, unknown_name
 from pyharness.spec import calls as c
 from pyharness.spec.axes import parse_values, resolve_proj_size
 from pyharness.spec.enums import DIRECTION_MODE
+from pyharness.spec.seq_lengths import literal_lengths
 
 _BIDIRECTIONAL = DIRECTION_MODE.parse("bidirectional")
 
@@ -90,8 +91,15 @@ class Problem:
                 texts = {}
             made.append(self._call(c.SET_RNN_DATA_DESCRIPTOR, role, texts))
         tensors = self.given.get("tensor", "h,c").split(",")
-        made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t}) for t in tensors]
+        made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t, **self._batch()}) for t in tensors]
         return [m for m in made if m.call.name in present]
+
+    def _batch(self) -> dict[str, str]:
+        """The batch size that a list of lengths means where none is given."""
+        lengths = literal_lengths(self.value("seq_lengths"))
+        if lengths is None or "batch_size" in self.given:
+            return {}
+        return {"batch_size": str(len(lengths))}
 
     def _call(self, call: c.Call, role: str, extra: Mapping[str, str] | None = None) -> CallTexts:
         own = {a.name for a in call.axes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from pyharness.store.manifest import Manifest, read_manifest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_DAMAGED = "the folder is damaged: map it again elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,15 @@ class MapFolder:
     def rows_of(self, table: str) -> list[dict[str, Any]]:
         """A small table as plain rows; none if the run did not write it."""
         path = self.folder / f"{table}.parquet"
-        return pq.read_table(path).to_pylist() if path.exists() else []
+        if not path.exists():
+            return []
+        with _readable(path):
+            return list(pq.read_table(path).to_pylist())
 
     def statuses(self, grid: Grid) -> GridStatuses:
         """The statuses of one of its grids, and the reasons if they were kept for every row.
 
-        Raises  UsageError if the table has fewer rows than the grid has problems.
+        Raises  UsageError if the table cannot be read, or has other rows than the manifest says.
         """
         with_reasons = self.manifest.reasons == "all"
         codes = np.empty(grid.size, np.uint8)
@@ -76,6 +82,8 @@ class MapFolder:
         at = 0
         for batch in self._batches(grid, with_reasons):
             count = batch.num_rows
+            if at + count > grid.size:
+                raise self._damaged(at + count, f"of {grid.call.name}", grid.size)
             status = _indices(batch.column("status"), names, FAILED)
             outcome = batch.column("outcome")
             failed = outcome.dictionary.index("failed").as_py()
@@ -85,11 +93,7 @@ class MapFolder:
                 ids[at : at + count] = _indices(batch.column("reason"), texts, 0)
             at += count
         if at != grid.size:
-            raise UsageError(
-                f"{self.folder / 'validity.parquet'} has {at:,} rows of {grid.call.name}, "
-                f"its manifest says {grid.size:,}",
-                "the folder is damaged: map it again elsewhere",
-            )
+            raise self._damaged(at, f"of {grid.call.name}", grid.size)
         shape = grid.shape
         return GridStatuses(
             grid, codes.reshape(shape), names, None if ids is None else ids.reshape(shape), texts
@@ -103,7 +107,10 @@ class MapFolder:
             if own is grid:
                 break
             before += own.size
-        with pq.ParquetFile(self.folder / "validity.parquet") as file:
+        path, every = self.folder / "validity.parquet", sum(g.size for g in self.grids)
+        with _readable(path), pq.ParquetFile(path) as file:
+            if file.metadata.num_rows != every:
+                raise self._damaged(file.metadata.num_rows, "in all", every)
             at = 0
             for group in range(file.metadata.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
@@ -111,6 +118,25 @@ class MapFolder:
                     table = file.read_row_group(group, columns=columns, use_threads=False)
                     yield table.combine_chunks().to_batches()[0]
                 at += rows
+
+    def _damaged(self, rows: int, which: str, expected: int) -> UsageError:
+        return UsageError(
+            f"{self.folder / 'validity.parquet'} has {rows:,} rows {which}, "
+            f"its manifest says {expected:,}",
+            _DAMAGED,
+        )
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turns what Arrow says of a file into an error of ours.
+
+    Raises  UsageError if the file is not there or is no whole table.
+    """
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise UsageError(f"{path} cannot be read: {error}", _DAMAGED) from error
 
 
 def _indices(column: pa.DictionaryArray, known: list[str], null: int) -> NDArray[np.int64]:
@@ -126,13 +152,13 @@ def _indices(column: pa.DictionaryArray, known: list[str], null: int) -> NDArray
 def read_frame(folder: Path, table: str = "validity") -> pd.DataFrame:
     """A table as a data frame: words are categories, whole numbers stay whole where some are null.
 
-    Raises  UsageError if the folder holds no finished map.
+    Raises  UsageError if the folder holds no finished map, or its table cannot be read.
     """
     import pandas as pd  # noqa: PLC0415 - slow, and only for frames
 
     MapFolder(folder)
     kinds = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
-    frame: pd.DataFrame = pq.read_table(folder / f"{table}.parquet").to_pandas(
-        types_mapper=kinds.get
-    )
+    path = folder / f"{table}.parquet"
+    with _readable(path):
+        frame: pd.DataFrame = pq.read_table(path).to_pandas(types_mapper=kinds.get)
     return frame

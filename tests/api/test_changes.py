@@ -167,7 +167,9 @@ def test_rows_are_those_of_a_join(
     assert len(reasons) > 0
     assert (reasons.reason_a == reasons.reason_a_x).all()
     assert (reasons.reason_b == reasons.reason_b_x).all()
-    assert matched[matched.change != "other_reason"][["reason_a", "reason_b"]].isna().all(None)
+    assert (
+        matched[matched.change != "other_reason"][["reason_a", "reason_b"]].isna().to_numpy().all()
+    )
     assert set(changes.release_a) == {a.manifest.release["name"]}
     assert set(changes.provenance) == {"observed"}
 

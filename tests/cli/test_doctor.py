@@ -140,6 +140,7 @@ def test_a_sublibrary_that_only_a_gpu_needs(fake: Path, place) -> None:
     (finding,) = findings(found, "sublibraries not found: cnn")
     assert code == 0
     assert finding["prevents"].startswith("GPU runs")
+    assert finding["commands"] == ["pyharness fetch 9.13.0 --full"]
 
 
 def test_a_sublibrary_that_the_host_calls_need(fake: Path, place) -> None:
@@ -238,7 +239,7 @@ def test_a_library_whose_sublibraries_are_another_ones(fake: Path, place, build_
     _, found = examine()
     shadowed = {lib["name"]: lib["shadowed_by"] for lib in found["libraries"]}
     assert shadowed == {"9.13.0": [], "9.14.0": [str(folder)]}
-    (finding,) = findings(found, f"puts the sublibraries of {folder} in place of its own")
+    (finding,) = findings(found, f"the sublibraries of {folder} in place of those of 9.14.0")
     assert finding["commands"] == ["unset LD_LIBRARY_PATH"]
 
 

@@ -100,7 +100,7 @@ def _quotient(a: int, b: int) -> int:
 
 
 def data(row: Row) -> tuple[list[int], list[int]]:
-    """Data type, layout, max_seq_length, batch_size, vector_size, padding given; and the lengths."""
+    """The integers up to vector_size, whether a padding is given; and the lengths."""
     top, batch = row["max_seq_length"], row["batch_size"]
     numbers = [
         number("data_type", row["data_type"]),

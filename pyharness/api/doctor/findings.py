@@ -52,6 +52,7 @@ def find(
             "whatever calls a library: map, diff and try",
             advice=compiled.remedy,
         )
+    yield from _of_shadows(libraries)
     for library in libraries:
         yield from _of_library(library)
     yield from _of_cache(cache)
@@ -73,22 +74,30 @@ def find(
     yield from _of_gpu(driver, libraries)
 
 
+def _of_shadows(libraries: Sequence[Library]) -> Iterator[Finding]:
+    """The libraries that LD_LIBRARY_PATH makes other programs mix with another, all in one."""
+    shadowed = [library for library in libraries if library.shadowed_by]
+    if not shadowed:
+        return
+    folders = {str(folder): None for library in shadowed for folder in library.shadowed_by}
+    names = ", ".join(library.name for library in shadowed[:3])
+    more = f" and {len(shadowed) - 3} more" if len(shadowed) > 3 else ""
+    yield Finding(
+        f"LD_LIBRARY_PATH puts the sublibraries of {', '.join(folders)} in place of those of "
+        f"{names}{more}",
+        "nothing here, where a worker's own folders come first; in your own programs another "
+        "release answers",
+        ("unset LD_LIBRARY_PATH",),
+    )
+
+
 def _of_library(library: Library) -> Iterator[Finding]:
     """What is wrong with one library: of several symptoms of one cause, the cause."""
     problem = library.opening.problem if library.opening is not None else ""
     detail = library.opening.output if library.opening is not None and problem else ""
     place, renew = _place(library), _renew(library)
     because = f"{problem}: " if problem else ""
-    if library.shadowed_by:
-        folders = ", ".join(str(folder) for folder in library.shadowed_by)
-        yield Finding(
-            f"{place}: {because}LD_LIBRARY_PATH puts the sublibraries of {folders} in place of "
-            "its own",
-            f"{_HOST_WORK}: another release answers in its name",
-            ("unset LD_LIBRARY_PATH",),
-            detail=detail,
-        )
-    elif library.damaged:
+    if library.damaged:
         files = "; ".join(f"{name} is {what}" for name, what in library.damaged.items())
         yield Finding(f"{place}: {files}", _HOST_WORK, renew, detail=detail)
     elif library.missing:
@@ -111,10 +120,10 @@ def _of_library(library: Library) -> Iterator[Finding]:
     elif problem:
         yield Finding(f"{place}: {problem}", _HOST_WORK, renew, detail=detail)
     elif library.absent:
-        yield Finding(
-            f"{place}: sublibraries not found: {', '.join(library.absent)}", _GPU_RUN, renew
-        )
-    if library.lies and library.opening is not None and not library.shadowed_by:
+        whole = (f"{one} --full" if one.startswith("pyharness fetch") else one for one in renew)
+        absent = ", ".join(library.absent)
+        yield Finding(f"{place}: sublibraries not found: {absent}", _GPU_RUN, tuple(whole))
+    if library.lies and library.opening is not None:
         yield Finding(
             f"{place}: the library says that it is {library.opening.says}",
             f"{_HOST_WORK}: its answers are another release's",

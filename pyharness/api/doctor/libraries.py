@@ -33,7 +33,7 @@ class Library:
     ``mixed``            versions that lie together, by sublibrary; empty when they agree.
     ``damaged``          files that no loader takes, and what they are instead.
     ``missing``          libraries that the host calls need and the loader does not find.
-    ``shadowed_by``      folders of LD_LIBRARY_PATH whose sublibraries are loaded in place of its own.
+    ``shadowed_by``      folders of LD_LIBRARY_PATH whose sublibraries take the place of its own.
     ``missing_toolkit``  cublas and nvrtc, which a GPU run needs, where they are not found.
     ``opening``          what opening it gave; None where it was not tried.
     """

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyharness.api.mapping import loaded_version
-from pyharness.device.launch import worker_command
+from pyharness.device.launch import loader_path, worker_command
 from pyharness.engine.worker import Launch, Worker
 from pyharness.errors import HarnessError, UsageError
 from pyharness.releases.check import check_library
+from pyharness.releases.model import sibling_dirs
 from pyharness.space.grid import make_grid
 from pyharness.spec.calls import call_named
 from pyharness.spec.ledger import Death
@@ -51,7 +52,8 @@ def open_library(path: Path, limit_s: float) -> Opening:
     started = time.monotonic()
     try:
         check_library(path)
-        with Worker(Launch(command, str(path)), capacity=1, timeout_s=limit_s) as worker:
+        env = (("LD_LIBRARY_PATH", loader_path(sibling_dirs(path))),)
+        with Worker(Launch(command, str(path), env), capacity=1, timeout_s=limit_s) as worker:
             calls = tuple(worker.opened.calls)
             number = worker.version()
             if isinstance(number, Death):
