@@ -6,11 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from pyharness.device.launch import worker_command
 from pyharness.engine.worker import Launch
 from pyharness.releases import Release, resolve
 from tests.doubles.build import build_fake
+
+# The same examples on every machine, and no example that fails because the machine is busy.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

@@ -51,19 +51,7 @@ def taken(folder: Path, fresh: Manifest) -> Iterator[Manifest]:
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", "--out needs a folder")
-    manifest = fresh
-    if (folder / NAME).exists():
-        manifest = read_manifest(folder)
-        if manifest.identity != fresh.identity:
-            raise UsageError(
-                f"{folder} holds another run: {manifest.release['name']}, "
-                f"{manifest.space['name']}, reasons {manifest.reasons}",
-                "give another --out, or remove the folder",
-            )
-    elif folder.exists() and any(p.name != ".lock" for p in folder.iterdir()):
-        raise UsageError(
-            f"{folder} is not empty and holds no run of pyharness", "give another --out"
-        )
+    _manifest_of(folder, fresh)  # what is not ours does not even get a lock
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
@@ -73,7 +61,28 @@ def taken(folder: Path, fresh: Manifest) -> Iterator[Manifest]:
             f"another process is writing to {folder}", "wait for it, or give another --out"
         ) from None
     try:
-        yield manifest
+        yield _manifest_of(folder, fresh)  # again: the run before may have ended only just now
     finally:
         lock.release()
         (folder / ".lock").unlink(missing_ok=True)
+
+
+def _manifest_of(folder: Path, fresh: Manifest) -> Manifest:
+    """The manifest of the same run that the folder holds, or the fresh one.
+
+    Raises  UsageError if it holds another run or other files.
+    """
+    if (folder / NAME).exists():
+        manifest = read_manifest(folder)
+        if manifest.identity != fresh.identity:
+            raise UsageError(
+                f"{folder} holds another run: {manifest.release['name']}, "
+                f"{manifest.space['name']}, reasons {manifest.reasons}",
+                "give another --out, or remove the folder",
+            )
+        return manifest
+    if folder.exists() and any(p.name != ".lock" for p in folder.iterdir()):
+        raise UsageError(
+            f"{folder} is not empty and holds no run of pyharness", "give another --out"
+        )
+    return fresh

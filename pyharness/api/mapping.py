@@ -160,15 +160,15 @@ class _Mapping:
             self._meet(crew)
             name = self._manifest.release["name"]
             here = [g for g in self._journal.grids if g.grid.call.name not in self._absent]
-            writer = ValidityWriter(scratch, name, tuple(g.grid for g in here), self._ledger)
+            grids = tuple(g.grid for g in here)
             walk_started = time.monotonic()
-            for journal in here:
-                with RowStream(writer, journal) as stream:
-                    collapse = self._walk(crew, journal, stream)
-                if collapse:
-                    break
+            with ValidityWriter(scratch, name, grids, self._ledger) as writer:
+                for journal in here:
+                    with RowStream(writer, journal) as stream:
+                        collapse = self._walk(crew, journal, stream)
+                    if collapse:
+                        break
             self._manifest.results["walk_s"] = round(time.monotonic() - walk_started, 3)
-            writer.close()
         done = [j for j in here if not j.pending]
         self._count(here)
         if collapse is None:

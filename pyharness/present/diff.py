@@ -34,6 +34,10 @@ _KIND_WORDS = {
 _SPREAD = ("algo", "cell_mode")  # what people ask next: with which of these?
 
 
+def _wrapped(text: str, lead: str = "") -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=lead + "    ")
+
+
 def _step(group: Group) -> str:
     if group.change == "other_reason":
         return (
@@ -100,7 +104,9 @@ def _reason_texts(diff: MapDiff) -> Iterator[str]:
     for texts in diff.reason_texts:
         for word, reasons in (("gone", texts.gone), ("new", texts.new)):
             for reason in reasons:
-                yield f"  {texts.call} {texts.status} {word}: {reason or '(no word)'}"
+                yield from _wrapped(
+                    f"{texts.call} {texts.status} {word}: {reason or '(no word)'}", "  "
+                )
 
 
 def _surface(diff: MapDiff) -> Iterator[str]:
@@ -161,26 +167,31 @@ def _not_compared(diff: MapDiff) -> Iterator[str]:
     for call in diff.calls:
         for release, only in ((diff.release_a, call.only_a), (diff.release_b, call.only_b)):
             for axis, values in only.items():
-                yield f"  {call.call}: {axis}={','.join(values)} only on {release}"
+                yield from _wrapped(
+                    f"{call.call}: {axis}={', '.join(values)} only on {release}", "  "
+                )
 
 
 def _where(diff: MapDiff) -> Iterator[str]:
     for name, side in zip((diff.release_a, diff.release_b), diff.sides, strict=True):
         host = side["host"]
-        yield f"{name} mapped {side['ended']} on {host['cpu']}, {host['cores']} cores"
+        yield from _wrapped(
+            f"{name} mapped {side['ended']} on {host['cpu']}, {host['cores']} cores"
+        )
 
 
 def render_diff(diff: MapDiff) -> str:
     """The whole diff as text, at most 100 columns wide; ends without a newline."""
     lines = [f"cuDNN {diff.release_a} -> {diff.release_b}"]
-    lines.append(f"{diff.rows:,} problems compared over {len(diff.calls)} calls ({diff.space})")
+    calls = "1 call" if len(diff.calls) == 1 else f"{len(diff.calls)} calls"
+    lines += _wrapped(f"{diff.rows:,} problems compared over {calls} ({diff.space})")
     lines += textwrap.wrap(_summary(diff), _WIDTH)
     if skipped := list(_not_compared(diff)):
         lines += ["", "Not compared, because only one side has it", *skipped]
     lines += [*_changes(diff), *_reason_texts(diff), *_surface(diff), *_costs(diff)]
     lines += ["", *_where(diff)]
     if diff.notes:
-        lines += ["", "Notes", *(f"  {note}" for note in diff.notes)]
+        lines += ["", "Notes", *(line for note in diff.notes for line in _wrapped(note, "  "))]
     return "\n".join(lines)
 
 

@@ -108,7 +108,7 @@ def make_grid(call: Call, chosen: Mapping[str, str]) -> Grid:
     for name in chosen:
         call.axis(name)
     texts = {**call.defaults, **chosen}
-    lengths = chosen.get("seq_lengths", "")
+    lengths = next(axis_module.split_values(chosen.get("seq_lengths", "")))
     if lengths.startswith("[") and "batch_size" not in chosen:
         texts["batch_size"] = str(lengths.count(",") + 1)
     return Grid(call, tuple(tuple(axis_module.parse_values(a, texts[a.name])) for a in call.axes))

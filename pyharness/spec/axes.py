@@ -6,6 +6,7 @@ double, a named choice as its index. csrc/calls/ gives the same numbers the same
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -251,6 +252,8 @@ class RealAxis:
             raise UsageError(
                 f"{self.name}: {text!r} is no number", "for example -1.5, 1e3, inf, -inf, nan"
             ) from None
+        if math.isnan(number):
+            number = math.nan  # its sign and payload have no label
         return [struct.unpack("<q", struct.pack("<d", number))[0]]
 
     def label(self, value: int) -> str:

@@ -5,7 +5,8 @@ The order is the C++ side's (csrc/calls/); a test compares them. The last axis t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from pyharness.errors import UsageError, unknown_name
 from pyharness.spec import enums
@@ -38,6 +39,18 @@ class Call:
     stage: str
     axes: tuple[Axis, ...]
     defaults: dict[str, str]
+
+    def cannot_make(self, texts: Mapping[str, str]) -> str | None:
+        """Why there is no such call at all: a value that it is not given as it is, and no name.
+
+        Returns  a sentence, or None if the call can be made.
+        """
+        for axis in self.axes:
+            if isinstance(axis, EnumAxis) and axis.closed and axis.name in texts:
+                (value,) = replace(axis, closed=False).parse(texts[axis.name])
+                if value not in axis.enum.values:
+                    return f"{axis.name}={axis.label(value)} has no meaning for this call"
+        return None
 
     def axis(self, name: str) -> Axis:
         """The axis of this name.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,8 @@ class Journal:
 
     def close(self) -> None:
         """Closes the log; the files stay for the next run."""
-        self._log.close()
+        with suppress(OSError):  # a line that found no place was told when it was written
+            self._log.close()
 
     def remove(self) -> None:
         """Ends the journal: the tables stand."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,7 @@ def group_rows(shape: tuple[int, ...]) -> int:
 
 
 class ValidityWriter:
-    """Writes the rows of several grids into one file, in order.
+    """Writes the rows of several grids into one file, in order; leaving the block ends the file.
 
     ``schema``  the file's: the columns of every table, and the axes of any grid in it.
     """
@@ -77,8 +78,19 @@ class ValidityWriter:
             write_statistics=False,
         )
 
-    def close(self) -> None:
-        """Writes the file's footer."""
+    def __enter__(self) -> ValidityWriter:
+        """The writer itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Writes the file's footer, unless the rows in it are not all that there should be."""
+        if kind is not None:
+            self._writer.is_open = False  # a footer for a full disk would fail once more
         self._writer.close()
 
     def write(

@@ -20,16 +20,11 @@ from pyharness.space.grid import Space
 from pyharness.space.presets import build_space
 from pyharness.store.reading import MapFolder
 from tests.analyze.test_comparison import NAMED, holds
-from tests.api.test_changes import (
-    AXES,
-    CALL,
-    make_map,
-    planted_answer,
-    planted_maps,  # noqa: F401 - a fixture
-    problems,
-)
+from tests.api import test_changes
+from tests.api.test_changes import AXES, CALL, make_map, planted_answer, problems
 from tests.doubles import rules
 
+planted_maps = test_changes.planted_maps  # the fixture
 Maps = tuple[MapFolder, MapFolder]
 Step = tuple[str | None, ...]
 LABELS = {
@@ -70,7 +65,7 @@ def found_steps(result: MapDiff) -> dict[Step, set[str]]:
     return found
 
 
-def test_planted_changes_are_found_and_no_others(planted_maps: Maps) -> None:  # noqa: F811
+def test_planted_changes_are_found_and_no_others(planted_maps: Maps) -> None:
     result = diff_maps(*planted_maps)
     expected = planted_steps()
     assert {step[0] for step in expected} == {
@@ -90,7 +85,7 @@ def test_planted_changes_are_found_and_no_others(planted_maps: Maps) -> None:  #
     ]
 
 
-def test_turned_around_every_step_is_the_opposite_one(planted_maps: Maps) -> None:  # noqa: F811
+def test_turned_around_every_step_is_the_opposite_one(planted_maps: Maps) -> None:
     there, back = planted_steps(), found_steps(diff_maps(*planted_maps[::-1]))
     opposite = {
         "newly_refused": "newly_accepted",
@@ -106,7 +101,7 @@ def test_turned_around_every_step_is_the_opposite_one(planted_maps: Maps) -> Non
 
 
 def test_two_maps_of_one_library_differ_in_nothing(
-    planted_maps: Maps,  # noqa: F811
+    planted_maps: Maps,
     fake: Path,
     tmp_path: Path,
 ) -> None:
@@ -142,7 +137,7 @@ def test_environment_variables_that_change_the_library_are_seen(
 
 
 def test_only_common_problems_are_compared_and_the_rest_is_named(
-    planted_maps: Maps,  # noqa: F811
+    planted_maps: Maps,
     fake: Path,
     tmp_path: Path,
 ) -> None:
@@ -177,7 +172,7 @@ def _common(words: dict[str, str]) -> bool:
 
 
 def test_no_call_and_no_value_in_common(
-    planted_maps: Maps,  # noqa: F811
+    planted_maps: Maps,
     fake_release: Release,
     tmp_path: Path,
 ) -> None:
@@ -219,7 +214,7 @@ def copy_of(side: MapFolder, folder: Path, **changes: Any) -> MapFolder:
     return MapFolder(folder)
 
 
-def test_costs_of_two_machines_are_not_compared(planted_maps: Maps, tmp_path: Path) -> None:  # noqa: F811
+def test_costs_of_two_machines_are_not_compared(planted_maps: Maps, tmp_path: Path) -> None:
     a, b = planted_maps
     gone = {"path": str(tmp_path / "no such library")}
     here = copy_of(b, tmp_path / "here", release=gone)

@@ -134,7 +134,7 @@ def test_deaths_of_the_first_run_are_not_died_again(
 
     # The first report comes when the first worker has died; all before it is in the journal.
     with pytest.raises(KeyboardInterrupt):
-        map_release(fake_release, space, tmp_path / "out", MapOptions(1), interrupt)
+        map_release(fake_release, space, tmp_path / "out", MapOptions(1, reasons="none"), interrupt)
     assert [hidden_of(a) for _, a in calls_in(log)] == [1, 2, 3, 4, 5, 668]
     log.unlink()
     map_release(fake_release, space, tmp_path / "out", MapOptions(1, reasons="none"))
@@ -168,7 +168,7 @@ def test_the_same_run_again_walks_nothing(
 @pytest.mark.parametrize(
     ("limit", "where"),
     [
-        ("(30_000, resource.RLIM_INFINITY) if not step else None", "journal"),
+        ("(10_000, resource.RLIM_INFINITY) if not step else None", "journal"),
         ("(2_000, resource.RLIM_INFINITY) if done else None", "table"),
         ("(10, resource.RLIM_INFINITY) if done else None", "log"),
     ],

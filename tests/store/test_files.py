@@ -1,0 +1,56 @@
+"""Files are there whole or not at all, and a full disk is said in words."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+
+from pyharness.errors import HarnessError
+from pyharness.store.files import replacing, write_json
+
+
+def write_half(path: Path, error: BaseException) -> None:
+    """Fails in the middle of a file."""
+    with replacing(path) as scratch:
+        scratch.write_text("half")
+        raise error
+
+
+def test_the_scratch_takes_the_place_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "table"
+    with replacing(path) as scratch:
+        scratch.write_text("new")
+        assert not path.exists()
+        assert scratch.parent == path.parent, "the same disk: a rename is at once"
+    assert path.read_text() == "new"
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), OSError(errno.EIO, "x")])
+def test_a_failure_leaves_the_old_file(tmp_path: Path, error: BaseException) -> None:
+    path = tmp_path / "table"
+    path.write_text("old")
+    with pytest.raises(type(error)):
+        write_half(path, error)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_is_said(tmp_path: Path, number: int) -> None:
+    with pytest.raises(HarnessError, match="cannot take more data") as caught:
+        write_half(tmp_path / "table", OSError(number, "no room"))
+    assert str(tmp_path) in caught.value.message
+    assert caught.value.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_holds_no_number_that_json_lacks(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"a": 1.5})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"a": 1.5}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(tmp_path / "a.json", {"a": float("nan")})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"a": 1.5}
