@@ -146,7 +146,7 @@ def _split_by_value(q: _Quotient, oracle: Oracle, rng: np.random.Generator) -> b
             if not len(inside):
                 continue
             inside = rng.choice(inside, min(_TRIES_PER_VALUE, len(inside)), replace=False)
-            places = list(np.unravel_index(inside, slab.shape))
+            places = list(np.unravel_index(inside, slab.shape)) if slab.ndim else []
             places.insert(axis, np.full(len(inside), of_axis[value]))
             cells = np.ravel_multi_index(tuple(places), q.codes.shape).astype(np.int64)
             rows = q.rows_of(cells) + (value - first[of_axis[value]]) * q.strides[axis]

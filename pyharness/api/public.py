@@ -29,13 +29,16 @@ def default_walkers() -> int:
 
 
 def _axis_texts(axes: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={_joined(values)}" for name, values in axes.items()]
+    return [f"{name}={_joined(name, values)}" for name, values in axes.items()]
 
 
-def _joined(values: Any) -> str:
-    if isinstance(values, (list, tuple, range)):
-        return ",".join(_joined(v) for v in values)
-    return str(values)
+def _joined(name: str, values: Any) -> str:
+    """The text of an axis; a sequence of lengths is one value of seq_lengths, not several."""
+    if not isinstance(values, (list, tuple, range)):
+        return str(values)
+    if name == "seq_lengths" and all(isinstance(v, int) for v in values):
+        return f"[{','.join(str(v) for v in values)}]"
+    return ",".join(_joined(name, v) for v in values)
 
 
 def map(  # noqa: A001 - the verb of the domain

@@ -13,7 +13,7 @@ from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
 from pyharness.space.grid import make_grid
 from pyharness.spec.ledger import Ledger
-from pyharness.spec.problem import CallResult, Problem
+from pyharness.spec.problem import CallResult, CallTexts, Problem
 
 
 def try_calls(
@@ -26,29 +26,33 @@ def try_calls(
     """
     core()
     ledger = Ledger()
-    results = []
     with Crew(launch_of(release), ledger, 1, explain=True, timeout_s=timeout_s) as crew:
-        for made in problem.calls(crew.first().opened.calls):
-            grid = make_grid(made.call, made.texts)
-            answers = ask(crew, grid, np.zeros(1, np.int64))
-            reason: str | None
-            number: int | None
-            code, text = int(answers.codes[0]), ledger.texts[answers.text_ids[0]] or None
-            name = ledger.name_of(code)
-            if name is None:
-                missing, how = missing_libraries(release)
-                cause = f"the worker ended: {answers.deaths[0].cause}"
-                reason = "; ".join(part for part in (cause, missing, how) if part)
-                outcome, number = "failed", None
-            else:
-                reason, number = text, ledger.statuses[code]
-                outcome = "unsupported"
-                if name == "SUCCESS":
-                    outcome = "failed" if text else "passed"
-                    reason = f"accepted, but {text}" if text else None
-            results.append(
-                CallResult(
-                    made.role, made.call.name, made.call.stage, name, number, outcome, reason
-                )
-            )
-    return results
+        made = problem.calls(crew.first().opened.calls)
+        return [_try_one(release, crew, ledger, one) for one in made]
+
+
+def _try_one(release: Release, crew: Crew, ledger: Ledger, made: CallTexts) -> CallResult:
+    """One call's answer; skipped if the problem has no such call."""
+
+    def result(
+        status: str | None, number: int | None, outcome: str, reason: str | None
+    ) -> CallResult:
+        call = made.call
+        return CallResult(made.role, call.name, call.stage, status, number, outcome, reason)
+
+    impossible = made.call.cannot_make(made.texts)
+    if impossible:
+        return result(None, None, "skipped", impossible)
+    answers = ask(crew, make_grid(made.call, made.texts), np.zeros(1, np.int64))
+    code, text = int(answers.codes[0]), ledger.texts[answers.text_ids[0]] or None
+    name = ledger.name_of(code)
+    if name is None:
+        missing, how = missing_libraries(release)
+        cause = f"the worker ended: {answers.deaths[0].cause}"
+        return result(None, None, "failed", "; ".join(p for p in (cause, missing, how) if p))
+    number = ledger.statuses[code]
+    if name != "SUCCESS":
+        return result(name, number, "unsupported", text)
+    if text:
+        return result(name, number, "failed", f"accepted, but {text}")
+    return result(name, number, "passed", None)

@@ -23,16 +23,21 @@ def render_try(release: str, problem: Problem, results: Sequence[CallResult]) ->
     """One line a call, its reason below; ends without a newline."""
     lines = [f"cuDNN {release}: {problem.command}"]
     for r in results:
-        status = r.status or "FAILED"
+        status = r.status or r.outcome.upper()
         lines.append(f"  {r.call:<28}{_ROLES[r.role]:<24}{status}")
         if r.reason:
             lines += textwrap.wrap(
                 r.reason, 100, initial_indent="      ", subsequent_indent="      "
             )
-    refused = sum(r.outcome != "passed" for r in results)
+    others = [r for r in results if r.outcome != "passed"]
+    failed = sum(r.outcome == "failed" for r in others)
+    skipped = sum(r.outcome == "skipped" for r in others)
+    refused = len(others) - failed - skipped
+    counts = [(refused, "refused it"), (failed, "failed"), (skipped, "skipped")]
+    words = ", ".join(f"{n} {what}" for n, what in counts if n)
     lines.append(
-        f"{refused} of {len(results)} calls refused it"
-        if refused
+        f"of {len(results)} calls {words}"
+        if others
         else f"all {len(results)} host calls accept it; what needs a GPU was not tried"
     )
     return "\n".join(lines)

@@ -94,9 +94,7 @@ def plan(text: str, *, allow_fetch: bool = True, full: bool = False) -> Release 
         return _newest(allow_fetch, full)
     request = parse_request(text)
     if request is None:
-        raise UsageError(
-            f"{text!r} is not a version", "write 9.28.0.42, 9.28.0.42+cu13 or latest"
-        )
+        raise UsageError(f"{text!r} is not a version", "write 9.28.0.42, 9.28.0.42+cu13 or latest")
     return _by_version(text, *request, allow_fetch=allow_fetch, full=full)
 
 

@@ -31,7 +31,7 @@ def test_a_refusal_in_words(run: Run) -> None:
     assert lines[3].endswith("SUCCESS")
     calls = [line.split()[0] for line in lines if line.startswith("  cudnn")]
     assert calls == [call for _, call, _ in CALLS]
-    assert lines[-1] == "4 of 5 calls refused it"
+    assert lines[-1] == "of 5 calls 4 refused it"
     assert max(map(len, lines)) <= 100
 
 
@@ -80,7 +80,7 @@ def test_a_crash_is_told(run: Run, fake: Path) -> None:
     assert said.code == 0
     assert said.out.splitlines()[1].endswith("FAILED")
     assert "the worker ended: SIGABRT" in said.out
-    assert said.out.splitlines()[-1] == "1 of 5 calls refused it"
+    assert said.out.splitlines()[-1] == "of 5 calls 1 refused it"
 
 
 @pytest.mark.parametrize(
