@@ -139,3 +139,26 @@ def test_a_problem_that_cannot_be_described(fake: Path) -> None:
     assert caught.value.hint.startswith("did you mean hidden_size")
     with pytest.raises(UsageError, match="more than one value"):
         try_problem(str(fake), {"hidden_size": [1, 2]})
+
+
+def test_lengths_may_be_a_list_and_set_the_batch() -> None:
+    by_text = try_problem(
+        "9.28.0.42", ["seq_lengths=[3,5]", "max_seq_length=5", "layout=seq_major_packed"]
+    )
+    by_list = try_problem(
+        "9.28.0.42", {"seq_lengths": [3, 5], "max_seq_length": 5, "layout": "seq_major_packed"}
+    )
+    assert by_list == by_text
+    assert by_role(by_list)["x"].reason == UNSORTED
+
+
+def test_a_call_that_the_problem_cannot_make_is_skipped_not_dropped() -> None:
+    results = by_role(try_problem("9.28.0.42", {"direction_mode": 2}))
+    assert results["descriptor"].status == "BAD_PARAM"
+    for role in ("h", "c"):
+        assert (results[role].status, results[role].outcome) == (None, "skipped")
+        assert results[role].reason == "direction_mode=2 has no meaning for this call"
+    assert (
+        by_role(try_problem("9.28.0.42", {"cell_mode": 9, "clip_mode": "minmax"}))["clip"].outcome
+        == "skipped"
+    )

@@ -80,7 +80,7 @@ def test_a_crash_is_told(run: Run, fake: Path) -> None:
     assert said.code == 0
     assert said.out.splitlines()[1].endswith("FAILED")
     assert "the worker ended: SIGABRT" in said.out
-    assert said.out.splitlines()[-1] == "of 5 calls 1 refused it"
+    assert said.out.splitlines()[-1] == "of 5 calls 1 failed"
 
 
 @pytest.mark.parametrize(

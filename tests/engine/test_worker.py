@@ -147,6 +147,17 @@ def test_what_the_library_prints_is_kept_from_the_terminal(
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_flood_of_words_does_no_harm(launch: Start) -> None:
+    # 60 MB and more on stdout and stderr: neither the disk nor the walk may suffer.
+    with Worker(launch()) as worker:
+        worker.use_grid(descriptors(hidden_size="673", num_layers="1..380,0"))
+        worker.submit_range(0, 381, False)
+        assert finish(worker) == Done()
+        codes, statuses = worker.board.codes(381), worker.board.statuses
+        assert [statuses[c] for c in codes] == [0] * 380 + [2000]
+        assert worker.version() == 91300
+
+
 def test_timing_gives_a_sample_a_repeat_and_survives_a_death(launch: Start) -> None:
     with Worker(launch()) as worker:
         worker.use_grid(descriptors(hidden_size="1..99,668"))
