@@ -17,7 +17,7 @@ from pyharness.device import core
 from pyharness.engine.crew import Collapse, Crew, Job
 from pyharness.engine.sampling import histogram
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
-from pyharness.releases.model import Release
+from pyharness.releases.model import Release, loaded_version
 from pyharness.space.grid import Space
 from pyharness.spec.ledger import FAILED
 from pyharness.store.files import replacing
@@ -43,13 +43,6 @@ class MapOptions:
     timeout_s: float = DEFAULT_TIMEOUT_S
     reasons: Reasons = "distinct"
     yes: bool = False
-
-
-def loaded_version(number: int) -> str:
-    """``9.13.0`` for cudnnGetVersion() 91300, ``8.9.7`` for 8907: the scheme changed in 9.0."""
-    if number >= 90000:
-        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
 
 
 def map_release(
@@ -202,7 +195,9 @@ class _Mapping:
             stream.write_ready()
 
         try:
-            crew.run(Job(journal.grid, journal.pending), journal, tick)
+            answered = journal.answered > len(journal.deaths)
+            job = Job(journal.grid, journal.pending, answered=answered)
+            crew.run(job, journal, tick)
         except Collapse as error:
             return error
         return None

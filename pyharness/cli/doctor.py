@@ -15,14 +15,14 @@ All = Annotated[bool, typer.Option("--all", help="Open every cached release, not
 def command(json: Json = False, every: All = False) -> None:
     """Say what is here and what is missing; exit with 1 if mapping does not work here."""
     try:
-        from pyharness.api.doctor import diagnose
+        from pyharness.doctor import diagnose
     except ImportError as error:
         raise HarnessError(
             f"a package that pyharness stands on cannot be imported: {error}",
             "install pyharness again, with what it needs: pip install --force-reinstall .",
         ) from error
     from pyharness.cli.screen import screen_width
-    from pyharness.present.doctor import render_doctor
+    from pyharness.doctor.text import render_doctor
     from pyharness.present.jsons import dumps
 
     found = diagnose(every)

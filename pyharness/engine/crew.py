@@ -17,8 +17,10 @@ from pyharness.errors import HarnessError
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import Death, Ledger
 
-# So many workers in a row that end before they have answered anything: the library is unusable.
-MOST_DEATHS_IN_A_ROW = 8
+# So many workers that end while nothing was ever answered: the library is unusable.
+MOST_DEATHS_UNANSWERED = 8
+# So many workers that end all in all: a replacement takes 0.1 s, so the rest might take days.
+MOST_DEATHS = 1000
 _EXPLAIN_CHUNK = 1 << 15  # 0.1 s of refusals at 4 µs: what a death or a Ctrl-C costs at most
 _LEAST_CHUNK = 1 << 12
 
@@ -38,14 +40,12 @@ class Sink(Protocol):
 
 
 class Collapse(HarnessError):
-    """No worker survives: the sweep stops. ``death`` is the last one."""
+    """Too many workers ended: the sweep stops. ``death`` is the last one."""
 
-    def __init__(self, death: Death) -> None:
-        super().__init__(
-            f"{MOST_DEATHS_IN_A_ROW} workers in a row ended before they answered a single case "
-            f"({death.cause}): this library cannot be used here",
-            death.output,
-        )
+    def __init__(self, deaths: int, answered: bool, death: Death) -> None:
+        what = "the rest is not tried" if answered else "this library cannot be used here"
+        before = "" if answered else " before they answered a single case"
+        super().__init__(f"{deaths} workers ended{before} ({death.cause}): {what}", death.output)
         self.death = death
 
 
@@ -55,11 +55,13 @@ class Job:
 
     ``pending``  runs of positions (begin, count) still to do; a position is a row number, or an
                  index into ``rows``.
+    ``answered``  an earlier run got answers from this library.
     """
 
     grid: Grid
     pending: Sequence[tuple[int, int]]
     rows: NDArray[np.int64] | None = None
+    answered: bool = False
 
     def split(self, longest: int) -> deque[tuple[int, int]]:
         """The pending runs cut into tasks of at most ``longest``."""
@@ -119,7 +121,8 @@ class Crew:
         self._explain = explain
         self._timeout_s = timeout_s
         self._hands: list[_Hand] = []
-        self._deaths_in_a_row = 0
+        self._deaths = 0
+        self._answered = False
 
     def __enter__(self) -> Crew:
         """The crew itself; workers start when they are first needed."""
@@ -154,9 +157,10 @@ class Crew:
     def run(self, job: Job, sink: Sink, tick: Callable[[], None] = lambda: None) -> None:
         """Does a job. ``tick`` is called again and again while workers are busy.
 
-        Raises  Collapse if workers die one after the other without answering anything.
+        Raises  Collapse if too many workers die.
         """
         tasks = job.split(self._chunk(job))
+        self._answered |= job.answered
         while tasks or any(h.task for h in self._hands):
             self._hand_out(job, tasks)
             busy = [h for h in self._hands if h.task]
@@ -170,7 +174,6 @@ class Crew:
                 if isinstance(end, Death):
                     self._bury(hand, begin, count, end, tasks, sink)
                 else:
-                    self._deaths_in_a_row = 0
                     found = self._take(hand.worker, count)
                     self._learn_names()
                     self._hand_out(job, tasks)  # nobody waits for what the parent does with it
@@ -228,6 +231,7 @@ class Crew:
     def _deliver(self, found: _Found, begin: int, sink: Sink) -> None:
         if not len(found.codes):
             return
+        self._answered = True
         codes = self._ledger.translate_codes(found.codes, found.statuses)
         texts = None
         if found.text_ids is not None:
@@ -252,9 +256,10 @@ class Crew:
         rest = count - done - 1
         if rest:
             tasks.appendleft((begin + done + 1, rest))
-        self._deaths_in_a_row = 1 if done else self._deaths_in_a_row + 1
-        if self._deaths_in_a_row >= MOST_DEATHS_IN_A_ROW and tasks:
-            raise Collapse(death)
+        self._deaths += 1
+        most = MOST_DEATHS if self._answered else MOST_DEATHS_UNANSWERED
+        if self._deaths >= most and tasks:
+            raise Collapse(self._deaths, self._answered, death)
 
     def _learn_names(self) -> None:
         unnamed = self._ledger.unnamed()

@@ -24,6 +24,7 @@ from pyharness.spec.ledger import Death
 
 DEFAULT_CAPACITY = 1 << 22  # rows of a task: 0.2 s and more of a plain walk
 DEFAULT_TIMEOUT_S = 10.0
+_END_TIMEOUT_S = 5.0
 _START_TIMEOUT_S = 120.0  # a cold library is read from disk first
 
 
@@ -218,7 +219,11 @@ class Worker:
             return self._death("")
 
     def _death(self, cause: str) -> Death:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:  # it closed its end of the connection and lives on
+            self._process.kill()
+            code = self._process.wait()
         if not cause:
             cause = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - 2000))

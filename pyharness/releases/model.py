@@ -61,6 +61,13 @@ def release_name(version: str, cuda_major: int | None) -> str:
     return version if cuda_major is None else f"{version}+cu{cuda_major}"
 
 
+def loaded_version(number: int) -> str:
+    """``9.13.0`` for cudnnGetVersion() 91300, ``8.9.7`` for 8907: the scheme changed in 9.0."""
+    if number >= 90000:
+        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    return f"{number // 1000}.{number // 100 % 10}.{number % 100}"
+
+
 def is_plain(version: str) -> bool:
     """Whether a version is only numbers and dots; development versions are not."""
     return _PLAIN.fullmatch(version) is not None

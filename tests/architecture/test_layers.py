@@ -14,7 +14,7 @@ import pyharness
 
 ROOT = Path(pyharness.__file__).parent
 LOWER = frozenset({"spec", "space", "measure", "reference", "releases", "device", "engine"})
-ALL = LOWER | {"store", "analyze", "present", "cli", "api"}
+ALL = LOWER | {"store", "analyze", "present", "doctor", "cli", "api"}
 # The package may import these others; errors and its own files always.
 LAYERS: dict[str, frozenset[str]] = {
     "spec": frozenset(),
@@ -27,6 +27,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "store": frozenset({"spec", "space"}),
     "analyze": frozenset({"spec", "measure"}),
     "present": frozenset({"spec", "analyze"}),
+    "doctor": frozenset({"spec", "space", "releases", "device", "engine", "present"}),
     "api": ALL,
     "cli": ALL,
     "": frozenset({"api"}),  # pyharness itself, only where it is asked for something
@@ -44,6 +45,7 @@ OTHERS: dict[str, frozenset[str] | None] = {
     "store": frozenset({"numpy", "pyarrow", "pandas"}),
     "analyze": frozenset({"numpy", "scipy", "pandas", "pyarrow", "duckdb"}),
     "present": None,
+    "doctor": None,
     "api": None,
     "cli": None,
     "": frozenset(),

@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pyharness.api import doctor
-from pyharness.api.doctor import driver, libraries
 from pyharness.cli.main import app
+from pyharness.doctor import driver, libraries
 from pyharness.releases import REQUIRED_SYMBOLS, Release, installed, list_offers
 from pyharness.releases import fetch as fetch_offer
 from tests.releases import conftest as local

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyharness.engine.answers import Answers
-from pyharness.engine.crew import MOST_DEATHS_IN_A_ROW, Collapse, Crew, Job, some
+from pyharness.engine.crew import MOST_DEATHS_UNANSWERED, Collapse, Crew, Job, some
 from pyharness.engine.worker import Launch
 from pyharness.spec.ledger import FAILED, Ledger
 from tests.doubles.walking import descriptors, differences, walk
@@ -114,7 +114,7 @@ def test_order_makes_no_difference(launch: Start, explain: bool) -> None:
         assert first.texts[texts[0]] == second.texts[texts[1]]
 
 
-@pytest.mark.parametrize("count", [1, MOST_DEATHS_IN_A_ROW - 1, MOST_DEATHS_IN_A_ROW])
+@pytest.mark.parametrize("count", [1, MOST_DEATHS_UNANSWERED - 1, MOST_DEATHS_UNANSWERED])
 def test_a_small_space_of_harm_is_walked_to_its_end(launch: Start, count: int) -> None:
     grid = descriptors(hidden_size="668", num_layers=f"1..{count}")
     answers, _ = walk(launch(), grid)
@@ -123,13 +123,39 @@ def test_a_small_space_of_harm_is_walked_to_its_end(launch: Start, count: int) -
 
 def test_a_library_that_nothing_survives_stops_the_walk(launch: Start) -> None:
     grid = descriptors(hidden_size="668", num_layers="1..100")
-    with pytest.raises(Collapse, match=r"8 workers in a row .*SIGABRT") as caught:
+    with pytest.raises(Collapse, match=r"8 workers ended before they answered .*SIGABRT") as caught:
         walk(launch(), grid, walkers=2)
     assert "libfake_part.so.8" in caught.value.hint
     assert caught.value.exit_code == 1
 
 
-def test_answers_between_deaths_start_the_count_again(launch: Start) -> None:
+def test_a_region_of_harm_costs_its_cases_and_no_more(launch: Start) -> None:
+    """More deaths one after the other than an unusable library is given, but it had answered."""
+    layers = 2 * MOST_DEATHS_UNANSWERED
+    grid = descriptors(hidden_size="5,668,6", num_layers=f"1..{layers}", proj_size="4")
+    answers, ledger = walk(launch(), grid)
+    assert sorted(answers.deaths) == list(range(layers, 2 * layers))
+    assert differences(grid, answers, ledger) == []
+
+
+def test_an_earlier_run_that_was_answered_counts(launch: Start) -> None:
+    grid = descriptors(hidden_size="668", num_layers=f"1..{MOST_DEATHS_UNANSWERED + 2}")
+    answers = Answers(grid.size)
+    with Crew(launch(), Ledger(), 1) as crew:
+        crew.run(Job(grid, [(0, grid.size)], answered=True), answers)
+    assert len(answers.deaths) == grid.size
+
+
+def test_even_an_answering_library_may_not_end_workers_for_ever(
+    launch: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyharness.engine.crew.MOST_DEATHS", 5)
+    grid = descriptors(hidden_size="5,668", num_layers="1..20", proj_size="4")
+    with pytest.raises(Collapse, match=r"5 workers ended .*SIGABRT.* the rest is not tried"):
+        walk(launch(), grid)
+
+
+def test_answers_between_deaths(launch: Start) -> None:
     grid = descriptors(hidden_size="5,668", num_layers="1..12", proj_size="4")
     good, bad = range(12), range(12, 24)
     rows = [r for pair in zip(bad, good, strict=True) for r in pair]

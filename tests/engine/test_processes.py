@@ -16,7 +16,7 @@ import pytest
 from pyharness.engine.answers import Answers
 from pyharness.engine.crew import Crew, whole
 from pyharness.engine.worker import Launch, Worker
-from pyharness.spec.ledger import Ledger
+from pyharness.spec.ledger import Death, Ledger
 from tests.doubles.walking import descriptors, differences
 
 Start = Callable[..., Launch]
@@ -84,6 +84,23 @@ def test_a_worker_killed_from_outside_costs_the_row_that_it_was_on(
     assert {p: d.cause for p, d in answers.deaths.items()} == {665: "SIGKILL"}
     wrong = differences(grid, answers, ledger)
     assert [(w[0]["hidden_size"], w[2]) for w in wrong] == [(667, "SIGKILL")]
+
+
+def test_who_dies_before_a_job_begins_dies_on_its_first_row(launch: Start) -> None:
+    with Worker(launch()) as worker:
+        worker.use_grid(descriptors(hidden_size="1..5"))
+        worker.submit_range(0, 5, False)
+        while worker.poll(0.05) is None:
+            pass
+        assert worker.board.cursor == 5
+        (process,) = psutil.Process().children()
+        process.kill()
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+        worker.submit_range(0, 5, False)
+        death = worker.poll(60)
+    assert isinstance(death, Death)
+    assert (death.position, death.cause) == (0, "SIGKILL")
 
 
 def test_a_worker_killed_at_rest_is_replaced(launch: Start) -> None:

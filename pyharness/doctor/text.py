@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyharness.present.units import bytes_text, count_text, path_text
 
 if TYPE_CHECKING:
-    from pyharness.api.doctor import Diagnosis, Finding, Library
+    from pyharness.doctor import Diagnosis, Finding, Library
 
 _LABEL = 17
 _MOST_OUTPUT = 2  # lines of what a library printed before it ended

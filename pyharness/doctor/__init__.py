@@ -6,18 +6,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pyharness.api.doctor.driver import Driver, Gpu, look_at_driver
-from pyharness.api.doctor.findings import Finding, find
-from pyharness.api.doctor.libraries import Library, examine_cached, examine_installed
-from pyharness.api.doctor.machine import (
+from pyharness.doctor.driver import Driver, Gpu, look_at_driver
+from pyharness.doctor.findings import Finding, find
+from pyharness.doctor.libraries import Library, examine_cached, examine_installed
+from pyharness.doctor.machine import (
     Compiled,
     Machine,
     look_at_compiled,
     look_at_machine,
     look_at_packages,
 )
-from pyharness.api.doctor.opening import Opening
-from pyharness.api.doctor.supply import (
+from pyharness.doctor.opening import Opening
+from pyharness.doctor.supply import (
     INDEX_LIMIT_S,
     CacheState,
     IndexQuestion,

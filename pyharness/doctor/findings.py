@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyharness.api.doctor.driver import Driver
-from pyharness.api.doctor.libraries import Library
-from pyharness.api.doctor.machine import Compiled
-from pyharness.api.doctor.supply import CacheState, IndexState
+from pyharness.doctor.driver import Driver
+from pyharness.doctor.libraries import Library
+from pyharness.doctor.machine import Compiled
+from pyharness.doctor.supply import CacheState, IndexState
 from pyharness.present.units import bytes_text
 from pyharness.releases.parts import CUBLAS, NVRTC, toolkit_package
 

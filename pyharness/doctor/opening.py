@@ -7,12 +7,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyharness.api.mapping import loaded_version
 from pyharness.device.launch import loader_path, worker_command
 from pyharness.engine.worker import Launch, Worker
 from pyharness.errors import HarnessError, UsageError
 from pyharness.releases.check import check_library
-from pyharness.releases.model import sibling_dirs
+from pyharness.releases.model import loaded_version, sibling_dirs
 from pyharness.space.grid import make_grid
 from pyharness.spec.calls import call_named
 from pyharness.spec.ledger import Death

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyharness.api.doctor.opening import TIME_LIMIT_S, Opening, open_library
+from pyharness.doctor.opening import TIME_LIMIT_S, Opening, open_library
 from pyharness.releases.cache import CachedRelease
 from pyharness.releases.dependencies import MissingLibrary, missing_dependencies
 from pyharness.releases.elf import NotElfError, find_library, read_elf

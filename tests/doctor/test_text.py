@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyharness.api.doctor import (
+from pyharness.doctor import (
     CacheState,
     Compiled,
     Diagnosis,
@@ -18,8 +18,8 @@ from pyharness.api.doctor import (
     Machine,
     Opening,
 )
-from pyharness.api.doctor.findings import find
-from pyharness.present.doctor import render_doctor
+from pyharness.doctor.findings import find
+from pyharness.doctor.text import render_doctor
 
 CALLS = ("cudnnSetRNNDescriptor_v8", "cudnnSetRNNDataDescriptor")
 NO_DRIVER = Driver(
