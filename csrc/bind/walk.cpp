@@ -47,8 +47,7 @@ void bind_walk(py::module_ &module) {
                "The size of a board for so many rows.");
     py::class_<BoundBoard>(module, "Board", "The memory shared with the parent for one job.")
         .def(py::init<const py::buffer &>(), py::arg("memory"));
-    // The GIL is released for the walk itself: nothing in it touches Python, and a worker's other
-    // thread must be able to notice that the parent has gone.
+    // The GIL is released for the walk itself: nothing in it touches Python.
     module.def(
         "walk_range",
         [](const Library &library, BoundBoard &board, const std::string &call,

@@ -25,7 +25,7 @@ void Board::start(std::int64_t count) {
     if (count > capacity_) throw std::out_of_range("more rows than the board holds");
     std::fill_n(codes_, count, kNotRun);
     std::fill_n(text_ids_, count, std::uint16_t{0});
-    set_cursor(0);
+    set_cursor(kPreparing);
 }
 
 std::uint8_t Board::register_status(abi::Status status) {

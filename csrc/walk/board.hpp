@@ -21,8 +21,10 @@ constexpr std::size_t kMaxTexts = 4096;         // text ids 1 … 4096; 0: none
 constexpr std::uint16_t kTooManyTexts = 0xffff; // a text that found no place
 constexpr std::size_t kTextBytes = 1 << 20;
 
+constexpr std::int64_t kPreparing = -1; // no position is being tried yet
+
 struct BoardHeader {
-    std::int64_t cursor; // the position being tried; equal to the count when the job is through
+    std::int64_t cursor; // the position being tried; kPreparing before, the count when all is done
     std::uint32_t status_count;
     std::uint32_t text_count;
     std::uint32_t text_used;
@@ -41,7 +43,7 @@ class Board {
     std::uint8_t *codes() { return codes_; }
     std::uint16_t *text_ids() { return text_ids_; }
 
-    // Marks `count` positions as not run and puts the cursor on the first.
+    // Marks `count` positions as not run; the cursor stays before the first.
     void start(std::int64_t count);
 
     // Stored before each call: a crash shows the position that it was on.

@@ -131,9 +131,10 @@ def _condition(axis: AxisValues, inside: NDArray[np.bool_]) -> Condition:
     """The shortest true condition for a proper subset of the values of an axis."""
     taken = np.flatnonzero(inside).tolist()
     spared = np.flatnonzero(~inside).tolist()
-    if axis.numbers is not None:
-        taken.sort(key=axis.numbers.__getitem__)
-        spared.sort(key=axis.numbers.__getitem__)
+    numbers = axis.numbers
+    if numbers is not None:
+        for indices in (taken, spared):  # NaN has no place among numbers: last
+            indices.sort(key=lambda i: (math.isnan(numbers[i]), numbers[i]))
 
     def say(op: Op, indices: Sequence[int]) -> Condition:
         return Condition(axis=axis.name, op=op, values=[axis.labels[index] for index in indices])
@@ -154,8 +155,14 @@ def _run(
 ) -> tuple[Op, list[int]] | None:
     """The comparison that takes these tested numbers and spares those; None if they are mixed.
 
-    Shapes   taken and spared are indices in the order of their numbers.
+    Shapes   taken and spared are indices in the order of their numbers, NaN last.
+
+    A comparison never takes a NaN, so one among the taken cannot be said so, and one among the
+    spared makes no difference.
     """
+    spared = [index for index in spared if not math.isnan(numbers[index])]
+    if not spared or any(math.isnan(numbers[index]) for index in taken):
+        return None
     low, high = numbers[taken[0]], numbers[taken[-1]]
     if low > numbers[spared[-1]]:
         return ">=", taken[:1]

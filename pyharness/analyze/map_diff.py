@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,9 @@ class MapDiff:
     """All that changed from ``release_a`` to ``release_b``.
 
     ``reasons_by_row``   both maps kept the reason of every row, so other_reason is complete.
+    ``reasons_compared`` their texts were, at least: both collected them, over the same problems.
     ``comparable_costs`` both were timed on the same kind of machine.
+    ``enumerators_known`` both versions are known, so that their headers' enumerators are.
     ``sides``            of each map: release, host, tool_version, started, ended, as in run.json.
     ``notes``            what either run has to say of itself.
     """
@@ -72,7 +75,9 @@ class MapDiff:
     renumbered: int = 0
     costs: list[CostChange] = field(default_factory=list)
     comparable_costs: bool = True
+    enumerators_known: bool = True
     reasons_by_row: bool = True
+    reasons_compared: bool = True
     reason_texts: list[ReasonTexts] = field(default_factory=list)
     sides: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -81,6 +86,18 @@ class MapDiff:
     def rows(self) -> int:
         """Problems compared, over all calls."""
         return sum(c.rows for c in self.calls)
+
+    def judged(self, gate: str) -> bool:
+        """Whether this diff can tell at all: a gate on what was not looked at must not pass."""
+        match gate:
+            case "slower" | "faster":
+                return self.comparable_costs and all(c.verdict != "not judged" for c in self.costs)
+            case "enumerator_removed" | "enumerator_added":
+                return self.enumerators_known
+            case "other_reason":
+                return self.reasons_by_row
+            case _:
+                return True
 
     def count(self, gate: str) -> int:
         """How much there is of what --fail-on can name: problems, or calls, or enumerators."""
@@ -105,12 +122,14 @@ class MapDiff:
 def enumerators_of(version: str | None) -> dict[str, int] | None:
     """Every enumerator, statuses too, that the headers of a release declare, with its number.
 
+    ``version``  numbers, and perhaps more that no header has: 9.13.0.dev20250101.
     Returns  None if the version is not known, so that nothing is said rather than guessed.
     Source   the headers of every release on the index; tests/abi proves the table.
     """
-    if version is None:
+    numbers = re.match(r"[0-9]+(\.[0-9]+)+", version or "")
+    if numbers is None:
         return None
-    release = tuple(int(p) for p in version.split("."))
+    release = tuple(int(p) for p in numbers[0].split("."))
     found = {m.vendor: m.value for t in ENUM_TYPES for m in t.members if appeared(m.since, release)}
     found.update({s.vendor: s.value for s in known_statuses(release)})
     return found
@@ -120,9 +139,7 @@ def compare_enumerators(diff: MapDiff, a: str | None, b: str | None) -> None:
     """Fills in which enumerators came and went between two versions."""
     old, new = enumerators_of(a), enumerators_of(b)
     if old is None or new is None:
-        diff.notes.append(
-            "a version is not known, so enumerators of the headers could not be compared"
-        )
+        diff.enumerators_known = False
         return
     diff.enumerators_removed = sorted(set(old) - set(new))
     diff.enumerators_added = sorted(set(new) - set(old))

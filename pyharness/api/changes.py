@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from pyharness.analyze.comparison import Group
 from pyharness.analyze.map_diff import CallDiff, MapDiff
+from pyharness.errors import UsageError
 from pyharness.space.grid import from_labels
 from pyharness.spec.columns import AXIS_COLUMNS, TABLES
 from pyharness.store.files import replacing, write_json
@@ -27,12 +29,38 @@ def write_diff(diff: MapDiff, text: str, data: dict[str, Any], folder: Path) -> 
     """Writes all that a diff leaves: changes.parquet, diff.txt and diff.json.
 
     ``text``, ``data``  the diff in words and as plain data, see present.diff.
-    Raises  HarnessError if the disk is full; each file is there whole or not at all.
+    Raises  UsageError if the folder holds a map or a diff of something else; HarnessError if the
+            disk is full. Each file is there whole or not at all.
     """
+    refuse_other(folder, data)
     write_changes(diff, folder)
     with replacing(folder / "diff.txt") as scratch:
         scratch.write_text(text + "\n", "utf-8")
     write_json(folder / "diff.json", data)
+
+
+def refuse_other(folder: Path, data: Mapping[str, Any] | None) -> None:
+    """Sees that a folder is free for a diff.
+
+    ``data``  the diff that is to go there; None: not made yet, so that only a map is in the way.
+    Raises    UsageError if it holds a map, or a diff of other releases or problems.
+    """
+    if (folder / "run.json").exists():
+        raise UsageError(f"{folder} holds a map", "give another --out")
+    earlier = folder / "diff.json"
+    if data is None or not earlier.exists():
+        return
+    try:
+        there = json.loads(earlier.read_text("utf-8"))
+        same = _identity(there) == _identity(data)
+    except (ValueError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise UsageError(f"{folder} holds another diff", "give another --out, or remove the folder")
+
+
+def _identity(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(side["release"]["name"], side["space"]) for side in data["sides"]]
 
 
 def write_changes(diff: MapDiff, folder: Path) -> Path:

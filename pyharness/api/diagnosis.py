@@ -36,7 +36,7 @@ def explain_collapse(release: Release, collapse: Collapse) -> HarnessError:
 
     Returns  an error to raise.
     """
-    what, how = missing_libraries(release)
+    what, how = ("", "") if collapse.answered else missing_libraries(release)
     said = f"it said: {collapse.hint}" if collapse.hint else ""
     hint = "\n".join(part for part in (what, how, said) if part)
     return HarnessError(collapse.message, hint)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,12 @@ from pyharness.errors import UsageError
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
 from pyharness.space.grid import Grid, Space, from_labels
-from pyharness.store.manifest import NAME
+from pyharness.store.manifest import NAME, Manifest
 from pyharness.store.reading import GridStatuses, MapFolder
 
 DEFAULT_MAPS = Path("results/maps")
 _ACCEPTED, _REFUSED = 1, 2
-_SIDE = ("release", "host", "tool_version", "started", "ended")
+_RELEASE = ("name", "version", "cuda_major", "loaded")
 _MOST_ROW_REASONS = 5_000_000  # 10 s of refusals at 4 µs, over two walkers
 _BLOCK = 1 << 20
 
@@ -44,8 +46,9 @@ def map_folder(release: Release, space: Space, reasons: str, maps: Path) -> Path
     Returns  a folder that no other release, space or way of collecting reasons shares.
     """
     name = release.name
-    if release.version is None:
-        name = "library-" + hashlib.sha256(str(release.stamp).encode()).hexdigest()[:12]
+    if release.stamp is not None:  # a file that another one of the same version may replace
+        digest = hashlib.sha256(release.stamp.encode()).hexdigest()[:12]
+        name = f"{release.version or 'library'}-{digest}"
     return maps / name / f"{_slug(space.name)}-{space.fingerprint}-{reasons}"
 
 
@@ -54,10 +57,11 @@ def row_reasons(space: Space) -> Reasons:
     return "all" if space.size <= _MOST_ROW_REASONS else "distinct"
 
 
-def diff_folder(diff: MapDiff, a: MapFolder) -> Path:
-    """Where a diff lies that was made without --out."""
-    sides = "..".join(re.sub(r"[^A-Za-z0-9._-]+", "-", n) for n in (diff.release_a, diff.release_b))
-    return Path("results/diff") / sides / (_slug(a.manifest.space["name"]) or "maps")
+def diff_folder(a: MapFolder, b: MapFolder) -> Path:
+    """Where a diff lies that was made without --out: not where one of other problems does."""
+    sides = "..".join(_slug(m.manifest.release["name"]) for m in (a, b))
+    spaces = dict.fromkeys(m.manifest.space["fingerprint"] for m in (a, b))
+    return Path("results/diff") / sides / "-".join([_slug(a.manifest.space["name"]), *spaces])
 
 
 def _slug(name: str) -> str:
@@ -71,9 +75,10 @@ def open_side(
 
     Raises  UsageError for a name that is neither; what map_release raises.
     """
-    folder = Path(text).expanduser()
-    if (folder / NAME).is_file():
-        return MapFolder(folder)
+    folder = Path(os.path.expanduser(text))  # noqa: PTH111 - Path's own raises for an unknown user
+    with suppress(OSError):  # a text too long for a path is no folder
+        if (folder / NAME).is_file():
+            return MapFolder(folder)
     release = resolve(text, progress=fetching(text, progress))
     target = map_folder(release, space, options.reasons, maps)
     map_release(release, space, target, options, _named(release.name, progress))
@@ -102,7 +107,7 @@ def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDif
     diff.calls_added = sorted(set(ma.absent_calls) - set(mb.absent_calls))
     others = {g.call.name: g for g in b.grids}
     common = [(g, others[g.call.name]) for g in a.grids if g.call.name in others]
-    if not common:
+    if not common and not diff.calls_removed and not diff.calls_added:
         raise UsageError(
             "the two maps have no call in common",
             f"one has {_calls(a)}, the other {_calls(b)}",
@@ -115,14 +120,31 @@ def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDif
         picked.append((from_labels(call.call, call.axes), rows))
     compare_enumerators(diff, ma.release["version"], mb.release["version"])
     _compare_costs(diff, a, b, picked, progress)
-    if not diff.reasons_by_row:
+    diff.reasons_compared = "none" not in (ma.reasons, mb.reasons) and not any(
+        call.only_a or call.only_b for call in diff.calls
+    )
+    if diff.reasons_compared and not diff.reasons_by_row:
         compared = {call.call for call in diff.calls}
         diff.reason_texts = compare_reason_texts(
             *([r for r in m.rows_of("reasons") if r["call"] in compared] for m in (a, b))
         )
-    diff.sides = [{key: m.as_data()[key] for key in _SIDE} for m in (ma, mb)]
+    diff.sides = [_origin(m) for m in (ma, mb)]
     diff.notes += [f"{m.release['name']}: {n}" for m in (ma, mb) for n in m.notes]
     return diff
+
+
+def _origin(manifest: Manifest) -> dict[str, Any]:
+    """Where a map comes from, for a reader elsewhere: no paths, no machine's name."""
+    return {
+        "release": {
+            k: manifest.release.get(k) for k in ("name", "version", "cuda_major", "loaded")
+        },
+        "host": {k: v for k, v in manifest.host.items() if k != "name"},
+        "space": manifest.space["fingerprint"],
+        "tool_version": manifest.tool_version,
+        "started": manifest.started,
+        "ended": manifest.ended,
+    }
 
 
 def _compare_costs(

@@ -22,7 +22,7 @@ from pyharness.space.grid import Space
 from pyharness.spec.ledger import FAILED
 from pyharness.store.files import replacing
 from pyharness.store.journal import GridJournal, Journal
-from pyharness.store.manifest import Manifest, now
+from pyharness.store.manifest import Manifest, describe_environment, now
 from pyharness.store.validity import ValidityWriter
 
 Reasons = Literal["none", "distinct", "all"]
@@ -81,10 +81,16 @@ def map_release(
             "grids": space.describe(),
         },
         reasons=options.reasons,
+        timeout_s=options.timeout_s,
     )
     with taken(folder, fresh) as manifest:
+        # What failed under other circumstances says nothing about these: it is tried again.
+        elsewhere = manifest.circumstances != fresh.circumstances
+        if manifest.state == "complete" and elsewhere and "failed" in manifest.results["statuses"]:
+            manifest = fresh  # noqa: PLW2901 - the finished map is made anew
         if manifest.state != "complete":
-            _Mapping(release, space, folder, options, progress, manifest).run()
+            retry = manifest.state == "stopped" or elsewhere
+            _Mapping(release, space, folder, options, progress, manifest, retry).run()
         return manifest
 
 
@@ -99,6 +105,7 @@ class _Mapping:
         options: MapOptions,
         progress: Progress,
         manifest: Manifest,
+        retry_failed: bool,
     ) -> None:
         self._release = release
         self._space = space
@@ -107,9 +114,11 @@ class _Mapping:
         self._progress = progress
         self._manifest = manifest
         self._launch = launch_of(release)
-        manifest.state, manifest.notes = "running", []
+        manifest.state, manifest.notes, manifest.results = "running", [], {}
+        manifest.environment, manifest.timeout_s = describe_environment(), options.timeout_s
         manifest.write(folder)
-        self._journal = Journal(folder, space.grids, options.reasons == "all")
+        with_texts = options.reasons == "all"
+        self._journal = Journal(folder, space.grids, with_texts, forget_deaths=retry_failed)
         self._ledger = self._journal.ledger
         self._absent: set[str] = set()
 
@@ -162,13 +171,22 @@ class _Mapping:
                     if collapse:
                         break
             self._manifest.results["walk_s"] = round(time.monotonic() - walk_started, 3)
-        done = [j for j in here if not j.pending]
         self._count(here)
+        collapse = collapse or _all_failed(here)
         if collapse is None:
-            with self._crew(explain=True) as asking, self._crew(explain=False) as quiet:
-                study = Study(self._manifest, self._ledger, asking, quiet, self._progress)
-                study.run(done, self._folder)
+            self._study(here)
         return collapse
+
+    def _study(self, grids: list[GridJournal]) -> None:
+        with self._crew(explain=True) as asking, self._crew(explain=False) as quiet:
+            study = Study(self._manifest, self._ledger, asking, quiet, self._progress)
+            try:
+                study.run(grids, self._folder)
+            except Collapse as error:
+                self._manifest.notes.append(
+                    "reasons, the spot check and costs are missing, though the walk was answered: "
+                    f"{error.message}"
+                )
 
     def _meet(self, crew: Crew) -> None:
         """Asks the library who it is, and which calls it has."""
@@ -195,8 +213,7 @@ class _Mapping:
             stream.write_ready()
 
         try:
-            answered = journal.answered > len(journal.deaths)
-            job = Job(journal.grid, journal.pending, answered=answered)
+            job = Job(journal.grid, journal.pending, answered=_was_answered(journal))
             crew.run(job, journal, tick)
         except Collapse as error:
             return error
@@ -222,3 +239,15 @@ class _Mapping:
         self._manifest.results["rows"] = sum(outcomes.values())
         self._manifest.results["statuses"] = outcomes
         self._manifest.results["failures"] = failures
+
+
+def _was_answered(journal: GridJournal) -> bool:
+    return journal.answered > len(journal.deaths)
+
+
+def _all_failed(grids: list[GridJournal]) -> Collapse | None:
+    """The collapse of a library that answered nothing, in a space too small to collapse in."""
+    deaths = [death for journal in grids for death in journal.deaths.values()]
+    if not deaths or any(_was_answered(journal) for journal in grids):
+        return None
+    return Collapse(len(deaths), False, deaths[-1])

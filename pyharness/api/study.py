@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyharness.analyze.reason_classes import ReasonCount, distinct_reasons
 from pyharness.api.progress import Progress
@@ -15,6 +17,7 @@ from pyharness.engine.checks import spot_check
 from pyharness.engine.costs import pick, time_calls
 from pyharness.engine.crew import Crew
 from pyharness.engine.sampling import marked
+from pyharness.space.grid import Grid
 from pyharness.spec.ledger import FAILED, Death, Ledger
 from pyharness.store.journal import GridJournal
 from pyharness.store.manifest import Manifest
@@ -96,9 +99,10 @@ class Study:
     def _reasons(self, journal: GridJournal) -> list[dict[str, Any]]:
         refused = [c for c, s in enumerate(self._ledger.statuses) if s != 0]
         if self._manifest.reasons == "all":
-            found, how = _count(journal, refused), "counted"
+            found: Sequence[ReasonCount] = _count(journal, refused)
+            how = "counted"
         else:
-            found, how = self._find(journal, refused), "partition"
+            found, how = self._find(journal, refused)
         return [
             {
                 "release": self._manifest.release["name"],
@@ -114,11 +118,12 @@ class Study:
             for r in found
         ]
 
-    def _find(self, journal: GridJournal, refused: list[int]) -> list[ReasonCount]:
+    def _find(self, journal: GridJournal, refused: list[int]) -> tuple[Sequence[ReasonCount], str]:
+        """Distinct reasons of a grid, and how far their counts can be trusted."""
         result = distinct_reasons(
             np.asarray(journal.codes).reshape(journal.grid.shape),
             refused,
-            lambda rows: ask(self._asking, journal.grid, rows).text_ids,
+            lambda rows: self._texts(journal.grid, rows),
             _SEED,
         )
         self._manifest.results.setdefault("reasons", []).append(
@@ -130,7 +135,16 @@ class Study:
                 "asked": result.asked,
             }
         )
-        return list(result.reasons)
+        sure = result.agreed and result.asked == result.cells
+        return result.reasons, "partition" if sure else "unconfirmed"
+
+    def _texts(self, grid: Grid, rows: NDArray[np.int64]) -> NDArray[np.uint16]:
+        """What the library says to these rows; a row whose worker ended says that."""
+        answers = ask(self._asking, grid, rows)
+        for position, death in answers.deaths.items():
+            text = f"(the worker ended when it was asked why: {death.cause})"
+            answers.text_ids[position] = self._ledger.text_id(text)
+        return answers.text_ids
 
 
 def _count(journal: GridJournal, refused: list[int]) -> list[ReasonCount]:

@@ -40,9 +40,8 @@ def _try_one(release: Release, crew: Crew, ledger: Ledger, made: CallTexts) -> C
         call = made.call
         return CallResult(made.role, call.name, call.stage, status, number, outcome, reason)
 
-    impossible = made.call.cannot_make(made.texts)
-    if impossible:
-        return result(None, None, "skipped", impossible)
+    if made.impossible:
+        return result(None, None, "skipped", made.impossible)
     answers = ask(crew, make_grid(made.call, made.texts), np.zeros(1, np.int64))
     code, text = int(answers.codes[0]), ledger.texts[answers.text_ids[0]] or None
     name = ledger.name_of(code)

@@ -54,11 +54,11 @@ def command(
 ) -> None:
     """Map what is missing, compare problem by problem, and say exactly what changed."""
     from pyharness.analyze.map_diff import GATES
-    from pyharness.api.changes import write_diff
+    from pyharness.api.changes import refuse_other, write_diff
     from pyharness.api.diffing import diff_folder, diff_maps, open_side, row_reasons
     from pyharness.cli.options import map_options
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, unknown_name
+    from pyharness.errors import EXIT_GATE, UsageError, unknown_name
     from pyharness.present.diff import diff_data, render_diff
     from pyharness.present.jsons import dumps
     from pyharness.space.presets import build_space
@@ -68,15 +68,25 @@ def command(
         if gate not in GATES:
             raise unknown_name("change", gate, GATES)
     space = build_space(preset, call, axis or [])
-    options = map_options(threads, timeout, reasons or row_reasons(space), yes)
+    if reasons is None:
+        reasons = "all" if "other_reason" in gates else row_reasons(space)
+    options = map_options(threads, timeout, reasons, yes)
+    if out is not None:
+        refuse_other(out, None)
     with shown() as progress:
         old = open_side(a, space, maps, options, progress)
         new = open_side(b, space, maps, options, progress)
         result = diff_maps(old, new, progress)
-        folder = out or diff_folder(result, old)
+        folder = out or diff_folder(old, new)
         text, data = render_diff(result), diff_data(result)
         write_diff(result, text, data, folder)
     typer.echo(dumps({"folder": str(folder), **data}) if json else f"{text}\n\nTables in {folder}")
+    if unjudged := [g for g in gates if not result.judged(g)]:
+        raise UsageError(
+            f"this diff cannot tell whether there is any {', '.join(unjudged)}",
+            "other_reason needs --reasons all on both sides, slower and faster both libraries on "
+            "this machine, enumerators a known version of both",
+        )
     found = [f"{g} ({result.count(g):,})" for g in gates if result.count(g)]
     if found:
         typer.echo(f"gate: {', '.join(found)}", err=True)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 import typer
 
 from pyharness.cli import diff, doctor, fetch, map, presets, releases, try_  # noqa: A004
-from pyharness.errors import EXIT_INTERRUPTED, HarnessError
+from pyharness.errors import EXIT_ENVIRONMENT, EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
 
 app = typer.Typer(
     name="pyharness",
@@ -20,6 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+# All that tells a path that pathlib cannot make sense of from other RuntimeErrors.
+_PATHLIB_SAYS = ("Could not determine home", "Symlink loop")
 
 
 def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
@@ -65,8 +73,49 @@ def _root(
     del version
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Answers the first Ctrl-C; those that follow must not keep cleaning up from its end."""
+    del number, frame
+    signal.signal(signal.SIGINT, _deaf)  # not SIG_IGN: Python would complain of one on its way
+    raise KeyboardInterrupt
+
+
+def _deaf(number: int, frame: FrameType | None) -> None:
+    """Does nothing."""
+    del number, frame
+
+
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """Ctrl-C interrupts the block once; where the caller had it ignored it stays so."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _os_words(error: OSError) -> str:
+    """What the system refused, in one line: the path if it names one, and why."""
+    why = " ".join((error.strerror or str(error) or type(error).__name__).split())
+    return why if error.filename is None else f"{error.filename}: {why}"
+
+
 def main() -> None:
-    """Runs a command; errors go to stderr in words, the exit code says of what kind they are."""
+    """Runs a command; errors go to stderr in words, the exit code says of what kind they are.
+
+    A defect of ours (a ValueError, KeyError, TypeError …) keeps its traceback.
+    """
+    with _interrupted_once():
+        _main()
+
+
+def _main() -> None:
     try:
         app()
     except HarnessError as error:
@@ -74,6 +123,14 @@ def main() -> None:
         for line in error.hint.splitlines():
             sys.stderr.write(f"  {line}\n")
         sys.exit(error.exit_code)
+    except OSError as error:
+        sys.stderr.write(f"error: {_os_words(error)}\n")
+        sys.exit(EXIT_ENVIRONMENT)
+    except RuntimeError as error:
+        if not str(error).startswith(_PATHLIB_SAYS):
+            raise
+        sys.stderr.write(f"error: a path cannot be read: {error}\n")
+        sys.exit(EXIT_USAGE)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(EXIT_INTERRUPTED)

@@ -10,6 +10,14 @@ import typer
 if TYPE_CHECKING:
     from pyharness.api.mapping import MapOptions
 
+
+def _number(seconds: float) -> float:
+    """The seconds, if they are a number: no bound refuses nan."""
+    if seconds != seconds:  # noqa: PLR0124 - nan alone differs from itself
+        raise typer.BadParameter("nan is no number of seconds.")
+    return seconds
+
+
 Cudnn = Annotated[
     str,
     typer.Option(
@@ -54,7 +62,13 @@ Threads = Annotated[
 ]
 Timeout = Annotated[
     float,
-    typer.Option("--timeout", min=0.1, help="Seconds without an answer that count as a hang."),
+    typer.Option(
+        "--timeout",
+        min=0.1,
+        max=86_400,
+        callback=_number,
+        help="Seconds without an answer that count as a hang.",
+    ),
 ]
 Out = Annotated[
     Optional[Path],  # noqa: UP045

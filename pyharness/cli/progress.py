@@ -22,9 +22,9 @@ def shown(unit: str = "problems") -> Iterator[Progress]:
     from rich.progress import Progress as Bars
 
     bars = Bars(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a path may have brackets
         BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit, markup=False),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
@@ -51,7 +51,7 @@ def shown_bytes(name: str) -> Iterator[Bytes]:
     from rich.progress import Progress as Bars
 
     bars = Bars(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # a path may have brackets
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),

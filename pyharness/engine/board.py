@@ -9,6 +9,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
+PREPARING = -1  # kPreparing of csrc/walk/board.hpp
 _MOST_STATUSES = 254
 _TEXT_BYTES = 1 << 20
 _COUNTS = struct.Struct("<qIIII")  # cursor, statuses, texts, bytes of texts, reserved
@@ -36,12 +37,12 @@ class Board:
         os.close(self.fd)
 
     def rewind(self) -> None:
-        """Puts the cursor on the first position, before a job is given out."""
-        self._memory[:8] = bytes(8)
+        """Puts the cursor before the first position, when a job is given out."""
+        self._memory[:8] = struct.pack("<q", PREPARING)
 
     @property
     def cursor(self) -> int:
-        """The position that is being tried."""
+        """The position that is being tried; PREPARING before the first."""
         return int(_COUNTS.unpack_from(self._memory)[0])
 
     @property

@@ -40,12 +40,16 @@ class Sink(Protocol):
 
 
 class Collapse(HarnessError):
-    """Too many workers ended: the sweep stops. ``death`` is the last one."""
+    """Too many workers ended: the sweep stops.
+
+    ``answered``  the library had answered something; ``death`` is the last one.
+    """
 
     def __init__(self, deaths: int, answered: bool, death: Death) -> None:
         what = "the rest is not tried" if answered else "this library cannot be used here"
         before = "" if answered else " before they answered a single case"
         super().__init__(f"{deaths} workers ended{before} ({death.cause}): {what}", death.output)
+        self.answered = answered
         self.death = death
 
 
@@ -161,6 +165,7 @@ class Crew:
         """
         tasks = job.split(self._chunk(job))
         self._answered |= job.answered
+        self._learn_names()  # of statuses that an earlier run was interrupted before it could name
         while tasks or any(h.task for h in self._hands):
             self._hand_out(job, tasks)
             busy = [h for h in self._hands if h.task]

@@ -16,7 +16,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from pyharness.engine.board import Board
+from pyharness.engine.board import PREPARING, Board
 from pyharness.errors import HarnessError, UsageError
 from pyharness.space.grid import Grid
 from pyharness.spec import messages as m
@@ -161,9 +161,11 @@ class Worker:
         cursor, now = self.board.cursor, time.monotonic()
         if cursor != self._seen_cursor:
             self._seen_cursor, self._seen_at = cursor, now
-        elif now - self._seen_at > self._timeout_s:
+        # Before the first row the library loads its parts, hundreds of MB from a disk maybe.
+        limit_s = self._timeout_s if cursor != PREPARING else max(self._timeout_s, _START_TIMEOUT_S)
+        if now - self._seen_at > limit_s:
             self._process.kill()
-            return self._death(f"no answer for {self._timeout_s:g} s")
+            return self._death(f"no answer for {limit_s:g} s")
         return None
 
     def time_rows(self, rows: NDArray[np.int64], repeats: int) -> list[float] | Death:
@@ -228,7 +230,7 @@ class Worker:
             cause = signal.Signals(-code).name if code < 0 else f"exit status {code}"
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - 2000))
         output = self._output.read().decode("utf-8", "replace").strip()
-        return Death(self.board.cursor, cause, output)
+        return Death(max(self.board.cursor, 0), cause, output)
 
     @staticmethod
     def _expect_done(answer: m.Message | Death) -> None:

@@ -78,6 +78,8 @@ def _group_lines(call: CallDiff, group: Group) -> Iterator[str]:
         yield from textwrap.wrap(
             f"with {spread}", _WIDTH, initial_indent="      ", subsequent_indent="        "
         )
+    if not group.fewest:
+        yield "      (fewer conditions may be enough)"
     if not group.proven:
         yield "      NOT PROVEN: these conditions do not cover exactly the changed problems"
 
@@ -100,6 +102,9 @@ def _reason_texts(diff: MapDiff) -> Iterator[str]:
     if diff.reasons_by_row:
         return
     yield ""
+    if not diff.reasons_compared:
+        yield "Reasons: not compared, because they were not collected over the same problems"
+        return
     yield "Reasons were not kept for every row, so only their texts are compared"
     for texts in diff.reason_texts:
         for word, reasons in (("gone", texts.gone), ("new", texts.new)):
@@ -156,11 +161,12 @@ def _costs(diff: MapDiff) -> Iterator[str]:
 
 def _summary(diff: MapDiff) -> str:
     """Every kind of change with its number, so that nobody has to conclude it from a silence."""
-    kinds = [k for k in GATES if diff.comparable_costs or k not in ("slower", "faster")]
-    counted = [(_KIND_WORDS.get(k, k.replace("_", " ")), diff.count(k)) for k in kinds]
-    some = [f"{n:,} {k}" for k, n in counted if n]
-    none = [k for k, n in counted if not n]
-    return f"{'; '.join(some) or 'nothing changed'}. None: {', '.join(none)}."
+    words = {k: _KIND_WORDS.get(k, k.replace("_", " ")) for k in GATES}
+    some = [f"{diff.count(k):,} {w}" for k, w in words.items() if diff.judged(k) and diff.count(k)]
+    none = [w for k, w in words.items() if diff.judged(k) and not diff.count(k)]
+    unjudged = [w for k, w in words.items() if not diff.judged(k)]
+    said = f"{'; '.join(some) or 'nothing changed'}. None: {', '.join(none)}."
+    return f"{said} Not judged: {', '.join(unjudged)}." if unjudged else said
 
 
 def _not_compared(diff: MapDiff) -> Iterator[str]:
@@ -246,7 +252,9 @@ def diff_data(diff: MapDiff) -> dict[str, Any]:
             }
             for c in diff.costs
         ],
+        "not_judged": [gate for gate in GATES if not diff.judged(gate)],
         "reasons_by_row": diff.reasons_by_row,
+        "reasons_compared": diff.reasons_compared,
         "reason_texts": [
             {"call": t.call, "status": t.status, "gone": t.gone, "new": t.new}
             for t in diff.reason_texts

@@ -20,10 +20,15 @@ def render_map(manifest: dict[str, Any], folder: str, costs: list[dict[str, Any]
     ]
     lines += _failures(results)
     for reasons in results.get("reasons", []):
-        if not reasons["agreed"] or reasons["asked"] < reasons["cells"]:
+        if reasons["asked"] < reasons["cells"]:
             lines.append(
                 f"  {reasons['call']}: reasons were asked for {reasons['asked']:,} of "
                 f"{reasons['cells']:,} classes of problems; --reasons all counts every one"
+            )
+        elif not reasons["agreed"]:
+            lines.append(
+                f"  {reasons['call']}: a sample of problems had other reasons than their class; "
+                "--reasons all counts every one"
             )
     if costs:
         lines += ["", "Cost of a call (median)"]

@@ -96,7 +96,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
             _TEXT,
             "",
             "counted: every refused row was asked; partition: one row of each class was asked, and "
-            "a random sample of rows agreed",
+            "a random sample of rows agreed; unconfirmed: the sample did not agree",
         ),
         Column("example", _TEXT, "", "one such problem, as `pyharness try` takes it"),
         _PROVENANCE,

@@ -7,7 +7,7 @@ and row numbers follow a message as one frame of int64.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 
@@ -108,7 +108,6 @@ class Refused:
     kind: ClassVar[str] = "refused"
     what: str
     message: str
-    tried: list[str] = field(default_factory=list)
 
 
 Message = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyharness.errors import UsageError, unknown_name
 from pyharness.spec import calls as c
-from pyharness.spec.axes import parse_values, resolve_proj_size
+from pyharness.spec.axes import INT_MAX, INT_MIN, parse_values, resolve_proj_size
 from pyharness.spec.enums import DIRECTION_MODE
 from pyharness.spec.seq_lengths import literal_lengths
 
@@ -20,11 +20,18 @@ class CallTexts:
 
     ``role``   what the call describes: descriptor, clip, x, y, h or c.
     ``texts``  axis texts that differ from the call's defaults, for space.grid.make_grid.
+    ``unfit``  why there is no such call: a value that follows from others fits no argument.
     """
 
     call: c.Call
     role: str
     texts: dict[str, str]
+    unfit: str | None = None
+
+    @property
+    def impossible(self) -> str | None:
+        """Why the call cannot be made at all, in a sentence; None if it can."""
+        return self.unfit or self.call.cannot_make(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class CallResult:
 
 @dataclass(frozen=True)
 class Problem:
-    """An immutable description: axis name to text, only what was given.
+    """An immutable description: axis name to the value's label, only what was given.
 
     Everything else has the default of the call that it belongs to. x is input_size wide and y as
     wide as the output; vector_size, if given, replaces the width of x.
@@ -86,11 +93,15 @@ class Problem:
         if any(name in self.given for name in ("clip_mode", "lclip", "rclip", "clip_nan_opt")):
             made.append(self._call(clip, "clip"))
         for role, width in zip(("x", "y"), self.widths, strict=True):
-            texts = {"vector_size": str(width)}
             if role == "x" and "vector_size" in self.given:
-                texts = {}
-            made.append(self._call(c.SET_RNN_DATA_DESCRIPTOR, role, texts))
-        tensors = self.given.get("tensor", "h,c").split(",")
+                made.append(self._call(c.SET_RNN_DATA_DESCRIPTOR, role))
+                continue
+            one = self._call(c.SET_RNN_DATA_DESCRIPTOR, role, {"vector_size": str(width)})
+            if not INT_MIN <= width <= INT_MAX:
+                unfit = f"{role} would be {width} wide, which does not fit a 32-bit vector_size"
+                one = replace(one, unfit=unfit)
+            made.append(one)
+        tensors = [self.given["tensor"]] if "tensor" in self.given else ["h", "c"]
         made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t, **self._batch()}) for t in tensors]
         return [m for m in made if m.call.name in present]
 
@@ -124,10 +135,11 @@ def parse_problem(words: Sequence[str]) -> Problem:
             raise unknown_name("key", name, axes)
         if name in given:
             raise UsageError(f"{name} is given twice", "a problem has one value for each key")
-        if len(parse_values(axes[name], text)) != 1:
+        values = parse_values(axes[name], text)
+        if len(values) != 1:
             raise UsageError(
                 f"{name}={text} is more than one value",
                 "a problem has one value for each key; `pyharness map` takes several",
             )
-        given[name] = text
+        given[name] = axes[name].label(values[0])  # one spelling, whatever stood around it
     return Problem(given)

@@ -27,7 +27,7 @@ class SeqLengthsAxis:
     """seq_lengths: a named pattern, or a list of lengths such as [5,3,2].
 
     A list is interned: its value is 1000 + its place in the process' table, and travels to a worker
-    beside the grid (see Grid.wire).
+    beside the grid (see Grid.literal_lengths).
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from pyharness.errors import HarnessError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SCRATCH = re.compile(r"\..+\.[0-9]+\.part")
 
 
 @contextmanager
@@ -29,6 +31,16 @@ def replacing(path: Path) -> Iterator[Path]:
             scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Removes the scratch files of processes that were killed.
+
+    Only for who has the folder to itself: the scratch file of another that writes is not spared.
+    """
+    for scratch in folder.glob(".*.*.part"):
+        if _SCRATCH.fullmatch(scratch.name):
+            scratch.unlink(missing_ok=True)
 
 
 @contextmanager

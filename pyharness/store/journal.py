@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyharness.errors import HarnessError
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import FAILED, NOT_RUN, Death, Ledger
-from pyharness.store.files import full_disk_told
+from pyharness.store.files import full_disk_told, replacing
 
 _NAME = ".journal"
 
@@ -103,10 +104,18 @@ class GridJournal:
 class Journal:
     """All grids of a run, and the ledger that their codes refer to.
 
-    ``ledger``  statuses and texts met so far, an earlier run's included.
+    ``ledger``         statuses and texts met so far, an earlier run's included.
+    ``forget_deaths``  rows whose worker died in an earlier run are to be tried again.
+    Raises             HarnessError if the disk has no room; no array that was made is left then.
     """
 
-    def __init__(self, folder: Path, grids: tuple[Grid, ...], with_texts: bool) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        grids: tuple[Grid, ...],
+        with_texts: bool,
+        forget_deaths: bool = False,
+    ) -> None:
         self._folder = folder / _NAME
         self._folder.mkdir(parents=True, exist_ok=True)
         self.ledger = Ledger()
@@ -115,14 +124,42 @@ class Journal:
         self._logged_names: set[int] = set()
         log = self._folder / "log.jsonl"
         earlier = self._read(log)
+        if forget_deaths and any("row" in entry for entry in earlier):
+            earlier = [_without_death(entry) for entry in earlier]
+            with replacing(log) as scratch:
+                scratch.write_text("".join(json.dumps(e) + "\n" for e in earlier), "utf-8")
+        self._made: list[Path] = []
+        self._check_room(grids, with_texts)
         self._log = log.open("a", encoding="utf-8")
-        self.grids = [GridJournal(self, i, g, with_texts) for i, g in enumerate(grids)]
+        try:
+            self.grids = [GridJournal(self, i, g, with_texts) for i, g in enumerate(grids)]
+        except BaseException:
+            self.close()
+            for path in self._made:  # they hold nothing yet, and someone needs the room
+                path.unlink(missing_ok=True)
+            raise
         for entry in earlier:
             if "grid" in entry:
                 self.grids[entry["grid"]].replay(entry)
         self._logged_statuses = len(self.ledger.statuses)
         self._logged_texts = len(self.ledger.texts)
         self._logged_names = set(self.ledger.names)
+
+    def _check_room(self, grids: tuple[Grid, ...], with_texts: bool) -> None:
+        """Says that the disk is too small before it is full.
+
+        Raises  HarnessError with what is needed and what is free.
+        """
+        row = np.dtype(np.uint8).itemsize + with_texts * np.dtype(np.uint16).itemsize
+        files = (*self._folder.glob("*.codes"), *self._folder.glob("*.texts"))
+        need = row * sum(g.size for g in grids) - sum(p.stat().st_size for p in files)
+        disk = shutil.disk_usage(self._folder)
+        if disk.total and need > disk.free:  # some mounts do not say: all zero
+            raise HarnessError(
+                f"{self._folder.parent} has no room for the run's journal: it needs "
+                f"{need / 1e6:,.1f} MB, {disk.free / 1e6:,.1f} MB are free",
+                "free some space and run the same command again, or give another --out",
+            )
 
     def _read(self, log: Path) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = []
@@ -149,16 +186,21 @@ class Journal:
     def map_file(self, name: str, kind: type[np.generic], rows: int) -> NDArray[Any]:
         """An array on disk, made if it is not there: ``rows`` entries, NOT_RUN or 0.
 
-        Raises  HarnessError if the disk is full.
+        Raises  HarnessError if the disk is full; a file that was begun is gone then.
         """
         path = self._folder / name
         size = rows * np.dtype(kind).itemsize
-        with full_disk_told(self._folder):
-            if not path.exists() or path.stat().st_size != size:
-                fill = np.full(min(rows, 1 << 22), NOT_RUN if kind is np.uint8 else 0, kind)
-                with path.open("wb") as out:  # written in full: a hole could not be filled later
+        if not path.exists() or path.stat().st_size != size:
+            fill = np.full(min(rows, 1 << 22), NOT_RUN if kind is np.uint8 else 0, kind)
+            self._made.append(path)
+            try:
+                with full_disk_told(self._folder), path.open("wb") as out:
+                    # Written in full: a hole could not be filled later.
                     for at in range(0, rows, len(fill)):
                         out.write(fill[: rows - at].tobytes())
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
         return np.memmap(path, kind, "r+", shape=(rows,))
 
     def log(self, entry: dict[str, Any]) -> None:
@@ -187,3 +229,10 @@ class Journal:
         """Ends the journal: the tables stand."""
         self.close()
         shutil.rmtree(self._folder)
+
+
+def _without_death(entry: dict[str, Any]) -> dict[str, Any]:
+    """A log line less the death in it; what the ledger learnt with it stays."""
+    if "row" not in entry:
+        return entry
+    return {k: v for k, v in entry.items() if k in ("statuses", "texts", "names")}

@@ -17,12 +17,48 @@ from typing import Any
 
 from pyharness import __version__
 from pyharness.errors import UsageError
+from pyharness.spec.calls import CALLS
 from pyharness.spec.columns import SCHEMA_VERSION
 from pyharness.store.files import write_json
 
 NAME = "run.json"
 _PREFIXES = ("CUDNN_", "CUBLAS_", "CUDA_", "NVIDIA_", "PYHARNESS_")
 _VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
+
+# What readers take for granted, see _check.
+_NUMBER, _MAYBE_TEXT = (int, float), (str, type(None))
+_VERSIONS = {"schema_version": int, "tool_version": str}
+_SHAPE = {
+    "kind": str,
+    "reasons": str,
+    "state": str,
+    "started": str,
+    "ended": _MAYBE_TEXT,
+    "timeout_s": _NUMBER,
+    "release": {
+        "asked": str,
+        "name": str,
+        "version": _MAYBE_TEXT,
+        "cuda_major": (int, type(None)),
+        "path": str,
+        "stamp": _MAYBE_TEXT,
+        "origin": str,
+    },
+    "space": {"name": str, "fingerprint": str, "grids": [{"call": str, "axes": dict}]},
+    "host": {"name": str, "cpu": str},
+    "environment": dict,
+    "absent_calls": [str],
+    "results": dict,
+    "notes": [str],
+}
+_RESULTS = {  # of a run that is complete
+    "rows": int,
+    "statuses": dict,
+    "walk_s": _NUMBER,
+    "failures": [{"call": str, "problem": str, "cause": str, "output": str}],
+    "reasons?": [{"call": str, "asked": int, "cells": int, "agreed": bool}],
+    "spot_check?": [{"rows": int, "changed": int, "unkept": int}],
+}
 
 
 def _cpu() -> str:
@@ -74,6 +110,7 @@ class Manifest:
     release: dict[str, Any]
     space: dict[str, Any]
     reasons: str
+    timeout_s: float
     state: str = "running"
     schema_version: int = SCHEMA_VERSION
     tool_version: str = __version__
@@ -97,6 +134,11 @@ class Manifest:
             self.reasons,
         )
 
+    @property
+    def circumstances(self) -> tuple[Any, ...]:
+        """What a failed call may be due to, beside the library: environment and time limit."""
+        return (self.environment, self.timeout_s)
+
     def as_data(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
         return asdict(self)
@@ -104,6 +146,41 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Writes run.json, whole or not at all."""
         write_json(folder / NAME, self.as_data())
+
+
+def _check(value: Any, shape: Any, name: str) -> None:
+    """Compares data with what its reader will take from it; more may be there.
+
+    ``shape``  a type or a tuple of types; a dict of what a dict must have, keys with ``?`` only if
+               they are there; a list of one: what each entry of a list must be.
+    Raises     ValueError that names the first difference.
+    """
+    if isinstance(shape, dict):
+        _check(value, dict, name)
+        for key, inner in shape.items():
+            if key.rstrip("?") in value:
+                _check(value[key.rstrip("?")], inner, f"{name}: {key.rstrip('?')}")
+            elif not key.endswith("?"):
+                raise ValueError(f"{name} has no {key}")
+    elif isinstance(shape, list):
+        _check(value, list, name)
+        for entry in value:
+            _check(entry, shape[0], name)
+    elif not isinstance(value, shape) or isinstance(value, bool) is not (shape is bool):
+        raise ValueError(f"{name} is {json.dumps(value)[:60]}")
+
+
+def _check_axes(grids: list[dict[str, Any]]) -> None:
+    """Checks that each grid has values for all axes of its call, as from_labels needs them.
+
+    Raises  ValueError that names what is missing.
+    """
+    axes = {call.name: [axis.name for axis in call.axes] for call in CALLS}
+    for grid in grids:
+        for axis in axes.get(grid["call"], ()):
+            _check(grid["axes"], {axis: [str]}, f"the grid of {grid['call']}")
+            if not grid["axes"][axis]:
+                raise ValueError(f"the grid of {grid['call']} has no value of {axis}")
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -119,13 +196,18 @@ def read_manifest(folder: Path) -> Manifest:
         )
     try:
         data = json.loads(path.read_text("utf-8"))
+        _check(data, _VERSIONS, NAME)
         if data["schema_version"] > SCHEMA_VERSION:
             raise UsageError(
                 f"{folder} was written by a newer pyharness ({data['tool_version']})",
                 f"this one reads up to schema {SCHEMA_VERSION}: upgrade it",
             )
+        _check(data, _SHAPE, NAME)
+        _check_axes(data["space"]["grids"])
+        if data["state"] == "complete":
+            _check(data["results"], _RESULTS, "results")
         return Manifest(**data)
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise UsageError(
             f"{path} cannot be read: {error}", "the folder is damaged: map it again elsewhere"
         ) from error

@@ -1,6 +1,7 @@
 """Conditions: the words, the words read back, and the proof against the raw labels."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -245,3 +246,15 @@ def test_axes_must_make_sense():
         AxisValues("algo", ("a", "a"))
     with pytest.raises(ValueError, match="1 numbers for 2 labels"):
         AxisValues("n", ("1", "2"), (1.0,))
+
+
+@pytest.mark.parametrize("taken", range(1, 63))
+def test_conditions_on_an_axis_with_a_nan_are_proven(taken: int) -> None:
+    """Every proper subset of numbers that have no order among them."""
+    numbers = (-math.inf, -1.0, 0.0, 1.0, math.inf, math.nan)
+    axis = AxisValues("lclip", tuple(map(repr, numbers)), numbers)
+    inside = np.array([bool(taken >> i & 1) for i in range(6)])
+    labels = inside.astype(np.uint8)
+    box = [[1]]
+    conditions = describe(box, [inside.astype(np.intp)], [axis])
+    assert proves([conditions], [axis], labels, 1), text(conditions)

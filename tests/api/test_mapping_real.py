@@ -153,7 +153,11 @@ def test_a_library_without_what_it_needs_fails_row_by_row(
 ) -> None:
     out = tmp_path / "out"
     space = space_of("algo=0..2")
-    manifest = map_release(bare_850, space, out, MapOptions(1, reasons="all"))
+    with pytest.raises(HarnessError, match=r"3 workers ended before they answered") as caught:
+        map_release(bare_850, space, out, MapOptions(1, reasons="all"))
+    assert "libcublas.so.11" in caught.value.hint
+    manifest = read_manifest(out)
+    assert manifest.state == "stopped"
     rows = table(out)
     assert [(r["status"], r["outcome"], r["reason"]) for r in rows] == [
         (None, "failed", "the worker ended: SIGABRT")

@@ -152,6 +152,22 @@ def test_lengths_may_be_a_list_and_set_the_batch() -> None:
     assert by_role(by_list)["x"].reason == UNSORTED
 
 
+def test_a_derived_width_that_fits_no_argument_skips_one_call(fake: Path) -> None:
+    words = ["hidden_size=2147483647", "direction_mode=bidirectional"]
+    results = by_role(try_problem(str(fake), words))
+    assert list(results) == ROLES
+    assert results.pop("y") == CallResult(
+        "y",
+        "cudnnSetRNNDataDescriptor",
+        "data",
+        None,
+        None,
+        "skipped",
+        "y would be 4294967294 wide, which does not fit a 32-bit vector_size",
+    )
+    assert {r.outcome for r in results.values()} <= {"passed", "unsupported"}
+
+
 def test_a_call_that_the_problem_cannot_make_is_skipped_not_dropped() -> None:
     results = by_role(try_problem("9.28.0.42", {"direction_mode": 2}))
     assert results["descriptor"].status == "BAD_PARAM"

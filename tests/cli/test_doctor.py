@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pyharness.api import doctor
+from pyharness import doctor
 from pyharness.cli.main import app
 from pyharness.doctor import driver, libraries
 from pyharness.releases import REQUIRED_SYMBOLS, Release, installed, list_offers

@@ -55,7 +55,7 @@ void starts_each_job_anew() {
     std::fill_n(board.text_ids(), 5, std::uint16_t{9});
     board.set_cursor(3);
     board.start(4);
-    CHECK_EQUAL(memory.header().cursor, 0);
+    CHECK_EQUAL(memory.header().cursor, kPreparing);
     for (int i = 0; i < 4; ++i) {
         CHECK_EQUAL(board.codes()[i], kNotRun);
         CHECK_EQUAL(board.text_ids()[i], 0);

@@ -3,12 +3,14 @@
 //
 // Built with one compiler call, see tests/doubles/build.py. Variants: WITHOUT_OPTIONAL,
 // WITHOUT_REQUIRED, UNLOADABLE, DIES_ON_LOAD. Environment:
-//   FAKE_CUDNN_VERSION  what cudnnGetVersion says (91300); below 90000 the old status numbers are
-//   used FAKE_CUDNN_TAME     no misbehaviour by argument value FAKE_CUDNN_LOG      a file that gets
-//   one line for every call that sets something FAKE_CUDNN_ECHO     the function that refuses all
-//   and gives its arguments as the reason FAKE_CUDNN_SILENT   the callback is never called: reasons
-//   only by cudnnGetLastErrorString FAKE_CUDNN_ABORT_IN the function that aborts the process
-//   FAKE_CUDNN_LIFE     so many descriptors may be set in one process; the next aborts
+// - FAKE_CUDNN_VERSION: what cudnnGetVersion says (91300); below 90000 the old status numbers
+// - FAKE_CUDNN_TAME: no misbehaviour by argument value
+// - FAKE_CUDNN_LOG: a file that gets one line for every call that sets something
+// - FAKE_CUDNN_ECHO: the function that refuses all and gives its arguments as the reason
+// - FAKE_CUDNN_SILENT: the callback is never called, reasons only by cudnnGetLastErrorString
+// - FAKE_CUDNN_ABORT_IN: the function that aborts the process
+// - FAKE_CUDNN_SLOW_IN: the function that takes two seconds
+// - FAKE_CUDNN_LIFE: so many descriptors may be set in one process; the next aborts
 #include "abi/functions.hpp"
 #include "fake_faults.hpp"
 
@@ -62,6 +64,7 @@ Status cudnnSetCallback(unsigned mask, void *data, Callback function) {
 
 #ifndef WITHOUT_OPTIONAL
 void cudnnGetLastErrorString(char *text, std::size_t size) {
+    maybe_abort("cudnnGetLastErrorString");
     std::snprintf(text, size, "%s", last_error.c_str());
     last_error.clear();
 }
@@ -69,6 +72,7 @@ void cudnnGetLastErrorString(char *text, std::size_t size) {
 
 Status cudnnCreateRNNDescriptor(Descriptor *made) {
     maybe_abort("cudnnCreateRNNDescriptor");
+    maybe_linger("cudnnCreateRNNDescriptor");
     *made = new Rnn{};
     return kSuccess;
 }

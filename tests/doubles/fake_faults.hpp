@@ -39,6 +39,11 @@ inline void maybe_abort(const char *function) {
     std::abort();
 }
 
+inline void maybe_linger(const char *function) {
+    static const char *const named = setting("FAKE_CUDNN_SLOW_IN");
+    if (named != nullptr && std::strcmp(named, function) == 0) usleep(2'000'000);
+}
+
 // One write for a line, so that lines of several processes do not mix. Timing repeats its calls
 // without end: no process writes more than 20,000 lines.
 inline void log_call(const std::string &function, const std::string &arguments) {

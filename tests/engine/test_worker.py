@@ -187,3 +187,12 @@ def test_nothing_is_left_of_workers_that_ended_in_any_way(launch: Start, build: 
             Worker(Launch(worker_command(), str(build(variant))))
     assert open_files() == before
     assert psutil.Process().children() == []
+
+
+def test_loading_its_parts_is_no_hang(launch: Start) -> None:
+    """The first descriptor takes two seconds, as hundreds of MB from a cold disk would."""
+    with Worker(launch(SLOW_IN="cudnnCreateRNNDescriptor"), timeout_s=0.5) as worker:
+        worker.use_grid(descriptors(hidden_size="1..3"))
+        worker.submit_range(0, 3, explain=False)
+        assert finish(worker) == Done()
+        assert worker.board.cursor == 3

@@ -30,6 +30,50 @@ def test_what_is_read_can_be_written_again() -> None:
     assert parse_problem([]) == Problem({})
 
 
+@pytest.mark.parametrize(
+    ("word", "same"),
+    [
+        ("tensor= h", "tensor=h"),
+        ("tensor=h,", "tensor=h"),
+        ("tensor=h,h", "tensor=h"),
+        ("hidden_size= 8 ", "hidden_size=8"),
+        ("hidden_size=8..8", "hidden_size=8"),
+        ("seq_lengths=,[5, 3,0]", "seq_lengths=[5,3,0]"),
+        ("seq_lengths=[5,3],[5,3]", "seq_lengths=[5,3]"),
+        ("direction_mode=1", "direction_mode=bidirectional"),
+        ("direction_mode= bidirectional", "direction_mode=bidirectional"),
+        ("direction_mode=7", "direction_mode=7"),
+        ("vector_size= 7", "vector_size=7"),
+        ("lclip=nan,", "lclip=nan"),
+    ],
+)
+def test_a_value_has_one_spelling(word: str, same: str) -> None:
+    assert parse_problem([word]).command == same
+    assert made([word]) == made([same])
+
+
+@pytest.mark.parametrize(
+    ("words", "width"),
+    [
+        (["hidden_size=2147483647", "direction_mode=1"], 4294967294),
+        (["hidden_size=-2147483648", "direction_mode=bidirectional"], -4294967296),
+        (["hidden_size=1", "proj_size=1073741824", "direction_mode=1"], 2147483648),
+    ],
+)
+def test_a_width_that_fits_no_argument_is_of_one_call_alone(words: list[str], width: int) -> None:
+    said = {c.role: c.impossible for c in made(words)}
+    wide = f"y would be {width} wide, which does not fit a 32-bit vector_size"
+    assert said == {"descriptor": None, "x": None, "y": wide, "h": None, "c": None}
+    last = [*words[:-1], "vector_size=9", words[-1]]
+    assert {c.role: c.impossible for c in made(last)} == said
+
+
+def test_a_width_that_just_fits() -> None:
+    words = ["hidden_size=1", "proj_size=-1073741824", "direction_mode=bidirectional"]
+    assert role(words, "y") == {"vector_size": "-2147483648"}
+    assert [c.impossible for c in made(words)] == [None] * 5
+
+
 def test_the_calls_in_the_documented_order() -> None:
     steps = [(c.role, c.call.name) for c in made([])]
     assert steps == [
@@ -82,12 +126,16 @@ def test_a_given_vector_size_is_the_width_of_x_alone() -> None:
 
 
 def test_a_call_gets_the_keys_that_it_has() -> None:
-    words = ["data_type=half", "num_layers=2", "batch_size=3", "layout=1", "algo=1"]
-    assert role(words, "descriptor") == {"data_type": "half", "num_layers": "2", "algo": "1"}
+    words = ["data_type=half", "num_layers=2", "batch_size=3", "layout=1", "algo=1"]  # as integers
+    assert role(words, "descriptor") == {
+        "data_type": "half",
+        "num_layers": "2",
+        "algo": "persist_static",
+    }
     assert role(words, "x") == {
         "data_type": "half",
         "batch_size": "3",
-        "layout": "1",
+        "layout": "batch_major_unpacked",
         "vector_size": "64",
     }
     tensor = {"data_type": "half", "num_layers": "2", "batch_size": "3"}
