@@ -71,16 +71,6 @@ def partition(labels: Labels) -> Partition:
     return Partition(leading + trailing, np.asarray(distinct[numbers[0]]))
 
 
-def refine(a: Sequence[Classes], b: Sequence[Classes]) -> tuple[Classes, ...]:
-    """The coarsest classes that tell apart what either of two partitions tells apart.
-
-    Shapes   a and b are the classes of the same grid.
-    Returns  classes of each axis, numbered as they first appear.
-    """
-    pairs = (np.stack(both, axis=1) for both in zip(a, b, strict=True))
-    return tuple(_number(np.ascontiguousarray(pair))[0] for pair in pairs)
-
-
 def expand(part: Partition) -> Labels:
     """The label array that a partition stands for.
 

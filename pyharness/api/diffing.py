@@ -22,6 +22,7 @@ from pyharness.analyze.map_diff import (
     compare_enumerators,
     compare_reason_texts,
 )
+from pyharness.api.folder import writable_folder
 from pyharness.api.mapping import MapOptions, Reasons, map_release
 from pyharness.api.progress import Progress, silent
 from pyharness.api.timing import Picked, library_of, time_in_turn
@@ -76,10 +77,13 @@ def open_side(
     Raises  UsageError for a name that is neither; what map_release raises.
     """
     folder = Path(os.path.expanduser(text))  # noqa: PTH111 - Path's own raises for an unknown user
+    is_map = False
     with suppress(OSError):  # a text too long for a path is no folder
-        if (folder / NAME).is_file():
-            return MapFolder(folder)
+        is_map = (folder / NAME).is_file()
+    if is_map:
+        return MapFolder(folder)
     release = resolve(text, progress=fetching(text, progress))
+    writable_folder(maps, "--maps")
     target = map_folder(release, space, options.reasons, maps)
     map_release(release, space, target, options, _named(release.name, progress))
     return MapFolder(target)

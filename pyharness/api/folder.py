@@ -88,8 +88,9 @@ def _usable(path: Path, option: str = "--out") -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
-        if isinstance(error, (FileExistsError, NotADirectoryError)):
-            why = next((f"{p} is a file" for p in (path, *path.parents) if p.is_file()), why)
+        if isinstance(error, (FileExistsError, NotADirectoryError)) and error.filename:
+            kind = "a file" if Path(error.filename).is_file() else "no folder"
+            why = f"{error.filename} is {kind}"
         raise UsageError(
             f"{path} cannot be used as a folder for tables: {why}", f"give another {option}"
         ) from error

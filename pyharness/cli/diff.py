@@ -56,6 +56,7 @@ def command(
     from pyharness.analyze.map_diff import GATES
     from pyharness.api.changes import refuse_other, write_diff
     from pyharness.api.diffing import diff_folder, diff_maps, open_side, row_reasons
+    from pyharness.api.folder import writable_folder
     from pyharness.cli.options import map_options
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_GATE, UsageError, unknown_name
@@ -73,6 +74,7 @@ def command(
     options = map_options(threads, timeout, reasons, yes)
     if out is not None:
         refuse_other(out, None)
+        writable_folder(out)
     with shown() as progress:
         old = open_side(a, space, maps, options, progress)
         new = open_side(b, space, maps, options, progress)

@@ -76,13 +76,8 @@ def _root(
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Answers the first Ctrl-C; those that follow must not keep cleaning up from its end."""
     del number, frame
-    signal.signal(signal.SIGINT, _deaf)  # not SIG_IGN: Python would complain of one on its way
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # not a handler: those go before Python does
     raise KeyboardInterrupt
-
-
-def _deaf(number: int, frame: FrameType | None) -> None:
-    """Does nothing."""
-    del number, frame
 
 
 @contextmanager

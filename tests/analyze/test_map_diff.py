@@ -63,6 +63,16 @@ def test_the_statuses_have_new_numbers_from_nine_on() -> None:
     assert old["CUDNN_STATUS_SUCCESS"] == new["CUDNN_STATUS_SUCCESS"] == 0
 
 
+@pytest.mark.parametrize("version", ["9.13.0.dev20250101", "9.13.0rc1", "9.13.0+cu12", "9.13.0-1"])
+def test_the_leading_numbers_of_a_version_count(version: str) -> None:
+    assert enumerators_of(version) == enumerators_of("9.13.0")
+
+
+@pytest.mark.parametrize("version", ["", "9", "9.dev1", "v9.13", "unknown", "9.", ".9.1"])
+def test_fewer_than_two_numbers_are_no_version(version: str) -> None:
+    assert enumerators_of(version) is None
+
+
 @pytest.mark.parametrize(("a", "b"), [(None, "9.13.0"), ("9.13.0", None), (None, None)])
 def test_without_a_version_nothing_is_guessed(a: str | None, b: str | None) -> None:
     diff = enumerators(a, b)

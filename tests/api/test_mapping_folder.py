@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +13,7 @@ import pytest
 from filelock import FileLock
 
 from pyharness.api import folder as folder_module
+from pyharness.api.folder import taken, writable_folder
 from pyharness.api.mapping import MapOptions, map_release
 from pyharness.errors import HarnessError, UsageError
 from pyharness.releases import Release
@@ -71,6 +75,7 @@ def test_an_empty_folder_is_used_and_so_is_a_deep_new_one(
         assert map_release(fake_release, SPACE, out).state == "complete"
         assert len(table(out)) == SPACE.size
         assert sorted(p.name for p in out.iterdir()) == [
+            ".lock",
             "costs.parquet",
             "reasons.parquet",
             "run.json",
@@ -90,6 +95,77 @@ def test_a_folder_in_use_is_refused(fake_release: Release, tmp_path: Path) -> No
         assert "another process is writing" in refused(fake_release, SPACE, tmp_path)
         assert list(files_in(tmp_path)) == [".lock"]
     assert map_release(fake_release, SPACE, tmp_path).state == "complete"
+
+
+def test_the_lock_is_one_for_who_had_its_file_open_before(
+    fake_release: Release, tmp_path: Path
+) -> None:
+    manifest = map_release(fake_release, SPACE, tmp_path / "other")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / ".lock").touch()
+    with (out / ".lock").open() as waiting:  # another process, about to ask for the lock
+        with taken(out, replace(manifest, state="running")), pytest.raises(BlockingIOError):
+            fcntl.flock(waiting, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(waiting, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert "another process is writing" in refused(fake_release, SPACE, out)
+
+
+def test_what_a_killed_process_left_is_swept_and_nothing_else(
+    fake_release: Release, tmp_path: Path
+) -> None:
+    left = [".validity.parquet.4194304.part", ".run.json.1.part"]
+    kept = [".gitkeep", ".notes.part", ".a.b.part"]
+    for name in left + kept:
+        (tmp_path / name).write_text("half")
+    with FileLock(tmp_path / ".lock"):
+        assert "another process is writing" in refused(fake_release, SPACE, tmp_path)
+        assert set(left) <= set(files_in(tmp_path)), "they may be the other's"
+    assert map_release(fake_release, SPACE, tmp_path).state == "complete"
+    names = set(files_in(tmp_path))
+    assert not names & set(left)
+    assert names >= set(kept)
+
+
+def test_a_journal_without_its_run_is_in_the_way(fake_release: Release, tmp_path: Path) -> None:
+    # Its rows may be another run's.
+    (tmp_path / ".journal").mkdir()
+    assert "is not empty and holds no run" in refused(fake_release, SPACE, tmp_path)
+
+
+def test_a_finished_map_is_read_where_nobody_can_write(
+    fake_release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = map_release(fake_release, SPACE, tmp_path)
+
+    def refuse(path: Path, option: str = "--out") -> None:
+        raise UsageError(f"{path} cannot be written to", option)
+
+    monkeypatch.setattr(folder_module, "writable_folder", refuse)
+    assert map_release(fake_release, SPACE, tmp_path) == first
+
+
+def test_a_folder_that_can_be_written_to_is_made_and_left_empty(tmp_path: Path) -> None:
+    writable_folder(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    writable_folder(tmp_path / "a" / "b")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="file is a file") as caught:
+        writable_folder(tmp_path / "file" / "c", "--maps")
+    assert caught.value.hint == "give another --maps"
+
+
+def test_a_full_disk_is_not_the_path_s_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(folder_module, "TemporaryFile", full)
+    with pytest.raises(HarnessError, match="cannot take more data") as caught:
+        writable_folder(tmp_path / "a" / "b")
+    assert caught.value.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_another_process_finished_meanwhile_is_not_done_again(
@@ -131,7 +207,7 @@ def test_a_folder_of_a_newer_pyharness_is_told(fake_release: Release, tmp_path: 
 def test_a_space_too_large_for_the_disk_is_refused(
     fake_release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = SimpleNamespace(free=9)
+    usage = SimpleNamespace(total=9, free=9)
     monkeypatch.setattr(folder_module.shutil, "disk_usage", lambda _: usage)
     out = tmp_path / "out"
     words = refused(fake_release, SPACE, out, reasons="none")

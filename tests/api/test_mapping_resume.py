@@ -193,7 +193,7 @@ progress("", 0, 0)
     assert "cannot take more data" in done.stdout
     assert "free some space and run the same command again" in done.stdout
     assert not (out / "validity.parquet").exists()
-    assert sorted(p.name for p in out.iterdir()) == [".journal", "run.json"]
+    assert sorted(p.name for p in out.iterdir()) == [".journal", ".lock", "run.json"]
     done = run_map(fake, out, AXES, TAME=1)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert table(out) == table(whole / "none")

@@ -216,7 +216,7 @@ def test_the_frame_has_whole_numbers_and_categories(fake: Path, tmp_path: Path) 
     # The older call has an axis that the newer one lacks: null there, and not a word.
     assert frame[frame.call == "cudnnRNNSetClip_v9"].clip_nan_opt.isna().all()
     assert frame[frame.call == "cudnnRNNSetClip_v8"].clip_nan_opt.notna().all()
-    kept = {"run.json", "validity.parquet", "costs.parquet", "reasons.parquet"}
+    kept = {".lock", "run.json", "validity.parquet", "costs.parquet", "reasons.parquet"}
     assert {p.name for p in (tmp_path / "map").iterdir()} == kept
 
 

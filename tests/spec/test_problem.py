@@ -126,7 +126,7 @@ def test_a_given_vector_size_is_the_width_of_x_alone() -> None:
 
 
 def test_a_call_gets_the_keys_that_it_has() -> None:
-    words = ["data_type=half", "num_layers=2", "batch_size=3", "layout=1", "algo=1"]  # as integers
+    words = ["data_type=half", "num_layers=2", "batch_size=3", "layout=1", "algo=1"]
     assert role(words, "descriptor") == {
         "data_type": "half",
         "num_layers": "2",
@@ -135,7 +135,7 @@ def test_a_call_gets_the_keys_that_it_has() -> None:
     assert role(words, "x") == {
         "data_type": "half",
         "batch_size": "3",
-        "layout": "batch_major_unpacked",
+        "layout": "seq_major_packed",
         "vector_size": "64",
     }
     tensor = {"data_type": "half", "num_layers": "2", "batch_size": "3"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyharness.errors import HarnessError
-from pyharness.store.files import replacing, write_json
+from pyharness.store.files import replacing, sweep, write_json
 
 
 def write_half(path: Path, error: BaseException) -> None:
@@ -54,3 +54,19 @@ def test_json_holds_no_number_that_json_lacks(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(tmp_path / "a.json", {"a": float("nan")})
     assert json.loads((tmp_path / "a.json").read_text()) == {"a": 1.5}
+
+
+def test_scratch_files_are_swept_and_nothing_else(tmp_path: Path) -> None:
+    with replacing(tmp_path / "table") as scratch:
+        scratch.write_text("half")
+        (tmp_path / "of").mkdir()
+        left = tmp_path / scratch.name.replace("table", "validity.parquet")
+        left.write_text("half")
+        kept = [".lock", "a.1.part", ".notes.part", ".a.b.part", "of"]
+        for name in kept[:-1]:
+            (tmp_path / name).touch()
+        scratch.rename(left)
+        sweep(tmp_path)
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted(kept)
+        scratch.write_text("whole")
+    assert (tmp_path / "table").read_text() == "whole"

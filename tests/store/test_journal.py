@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyharness.errors import HarnessError
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import FAILED, NOT_RUN, Death
 from pyharness.store.journal import Journal
@@ -168,3 +173,91 @@ def test_large_files_are_filled_to_the_end(tmp_path: Path, rows: int) -> None:
     assert not texts.any()
     assert (tmp_path / ".journal" / "codes").stat().st_blocks * 512 >= rows, "no holes"
     journal.close()
+
+
+def files_in(folder: Path) -> list[str]:
+    """The names in the journal's folder."""
+    return sorted(p.name for p in (folder / ".journal").iterdir())
+
+
+def test_a_disk_without_room_is_told_before_it_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    need = 3 * (ROWS + 3)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=need - 1))
+    with pytest.raises(HarnessError, match=r"it needs 0\.0 MB, 0\.0 MB are free") as caught:
+        Journal(tmp_path, GRIDS, with_texts=True)
+    assert caught.value.exit_code == 1
+    assert str(tmp_path) in caught.value.message
+    assert [n for n in files_in(tmp_path) if n != "log.jsonl"] == []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=need))
+    Journal(tmp_path, GRIDS, with_texts=True).close()
+    # Its files are there: going on needs no more.
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
+    Journal(tmp_path, GRIDS, with_texts=True).close()
+
+
+def test_a_mount_that_does_not_say_what_is_free_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(total=0, free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    Journal(tmp_path, GRIDS, with_texts=True).close()
+
+
+@pytest.mark.parametrize(
+    ("grids", "limit"), [(GRIDS[:1], ROWS - 1), ((GRIDS[1], GRIDS[0]), 2 * ROWS - 1)]
+)
+def test_arrays_that_the_disk_did_not_take_are_gone(
+    tmp_path: Path, grids: tuple[Grid, ...], limit: int
+) -> None:
+    # A limit on the size of files stands for a disk that others fill meanwhile.
+    program = f"""
+import resource
+from pathlib import Path
+from tests.store.test_journal import GRIDS, Journal, HarnessError
+grids = {"GRIDS[:1]" if len(grids) == 1 else "(GRIDS[1], GRIDS[0])"}
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
+try:
+    Journal(Path({str(tmp_path)!r}), grids, with_texts=True)
+except HarnessError as error:
+    print(error.message)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    assert "cannot take more data: File too large" in done.stdout
+    assert done.stderr == ""
+    assert files_in(tmp_path) == ["log.jsonl"]
+    journal = Journal(tmp_path, grids, with_texts=True)
+    assert all(np.all(g.codes == NOT_RUN) for g in journal.grids)
+    journal.close()
+
+
+def test_an_array_of_an_earlier_run_outlives_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Filled(tmp_path, GRIDS[:1], with_texts=True)
+    first.step(0, 4)
+    first.journal.close()
+
+    make = Journal.map_file
+
+    def fail(journal: Journal, name: str, kind: type[np.generic], rows: int) -> object:
+        if name == "1.texts":
+            raise OSError(errno.ENOSPC, "no room")
+        return make(journal, name, kind, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "map_file", fail)
+        with pytest.raises(OSError, match="no room"):
+            Journal(tmp_path, GRIDS, with_texts=True)
+    assert files_in(tmp_path) == ["0.codes", "0.texts", "log.jsonl"]
+    again = Journal(tmp_path, GRIDS, with_texts=True)
+    assert contents(again) == first.known
+    again.close()
