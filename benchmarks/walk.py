@@ -30,7 +30,7 @@ import psutil
 from numpy.typing import NDArray
 
 from pyharness.api.launching import launch_of
-from pyharness.engine.crew import Crew, whole
+from pyharness.engine.crew import Crew, some, whole
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
 from pyharness.space.grid import Grid
@@ -97,7 +97,7 @@ def time_bare(program: Path, release: Release, rows: int) -> float:
 def time_walk(grid: Grid, release: Release, walkers: int) -> float:
     sink = Discard()
     with Crew(launch_of(release), Ledger(), walkers) as crew:
-        crew.first()
+        crew.run(some(grid, np.arange(1 << 14)), Discard())  # every walker has started
         start = time.perf_counter()
         crew.run(whole(grid), sink)
         spent = time.perf_counter() - start

@@ -22,7 +22,7 @@ from pyharness.space.grid import Grid
 from pyharness.spec import messages as m
 from pyharness.spec.ledger import Death
 
-DEFAULT_CAPACITY = 1 << 22  # rows of a task: 0.2 s and more of a plain walk
+DEFAULT_CAPACITY = 1 << 20  # rows of a task: 50 ms and more, so that walkers end together
 DEFAULT_TIMEOUT_S = 10.0
 _END_TIMEOUT_S = 5.0
 _START_TIMEOUT_S = 120.0  # a cold library is read from disk first

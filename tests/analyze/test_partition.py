@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pyharness.analyze import partition as module
-from pyharness.analyze.partition import Partition, expand, partition, refine, verify
+from pyharness.analyze.partition import expand, partition, verify
 
 
 @st.composite
@@ -102,18 +102,3 @@ def test_no_axes_is_one_cell():
 def test_no_points():
     with pytest.raises(ValueError, match="no points"):
         partition(np.zeros((3, 0), np.uint8))
-
-
-def test_refine_tells_apart_what_either_does():
-    a = (np.array([0, 0, 1, 1]), np.array([0, 1]))
-    b = (np.array([0, 1, 1, 1]), np.array([0, 0]))
-    assert [classes.tolist() for classes in refine(a, b)] == [[0, 1, 2, 2], [0, 1]]
-
-
-@given(grids(), st.data())
-def test_refinement_serves_both(labels, data):
-    other = data.draw(hnp.arrays(np.uint8, labels.shape, elements=st.integers(0, 1)))
-    both = refine(partition(labels).classes, partition(other).classes)
-    firsts = np.ix_(*(np.unique(classes, return_index=True)[1] for classes in both))
-    for array in (labels, other):
-        assert verify(array, Partition(both, array[firsts]))
