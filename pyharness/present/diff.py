@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -36,6 +37,13 @@ _SPREAD = ("algo", "cell_mode")  # what people ask next: with which of these?
 
 def _wrapped(text: str, lead: str = "") -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=lead, subsequent_indent=lead + "    ")
+
+
+def _counted(count: int, words: str) -> str:
+    """A number and what it counts; the words come in the plural."""
+    if count != 1:
+        return f"{count:,} {words}"
+    return "1 " + re.sub(r"\b(call|cost|enumerator|conjunction|problem)s\b", r"\1", words)
 
 
 def _step(group: Group) -> str:
@@ -73,7 +81,7 @@ def _group_lines(call: CallDiff, group: Group) -> Iterator[str]:
             break_long_words=False,
         )
     if len(words) > most:
-        yield f"   or {len(words) - most} more conjunctions (--json has them all)"
+        yield f"   or {_counted(len(words) - most, 'more conjunctions')} (--json has them all)"
     if group.change != "other_reason" and (spread := "; ".join(_spread(call, group))):
         yield from textwrap.wrap(
             f"with {spread}", _WIDTH, initial_indent="      ", subsequent_indent="        "
@@ -90,7 +98,8 @@ def _changes(diff: MapDiff) -> Iterator[str]:
         if not found or (change == "other_reason" and not diff.reasons_by_row):
             continue
         yield ""
-        yield f"{heading}: {sum(g.rows for _, g in found):,} problems"
+        total = sum(g.rows for _, g in found)
+        yield f"{heading}: {_counted(total, 'problems')}"
         shown = found[:_MOST_REASONS] if change == "other_reason" else found
         for call, group in shown:
             yield from _group_lines(call, group)
@@ -130,7 +139,7 @@ def _surface(diff: MapDiff) -> Iterator[str]:
         if names:
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             yield from textwrap.wrap(
-                f"{len(names)} {what}: {', '.join(names[:_MOST_NAMES])}{more}",
+                f"{_counted(len(names), what)}: {', '.join(names[:_MOST_NAMES])}{more}",
                 _WIDTH,
                 initial_indent="  ",
                 subsequent_indent="      ",
@@ -162,7 +171,9 @@ def _costs(diff: MapDiff) -> Iterator[str]:
 def _summary(diff: MapDiff) -> str:
     """Every kind of change with its number, so that nobody has to conclude it from a silence."""
     words = {k: _KIND_WORDS.get(k, k.replace("_", " ")) for k in GATES}
-    some = [f"{diff.count(k):,} {w}" for k, w in words.items() if diff.judged(k) and diff.count(k)]
+    some = [
+        _counted(diff.count(k), w) for k, w in words.items() if diff.judged(k) and diff.count(k)
+    ]
     none = [w for k, w in words.items() if diff.judged(k) and not diff.count(k)]
     unjudged = [w for k, w in words.items() if not diff.judged(k)]
     said = f"{'; '.join(some) or 'nothing changed'}. None: {', '.join(none)}."

@@ -56,7 +56,7 @@ def test_a_call_that_came_is_a_change_by_itself(
                "--fail-on", "call_added", "--maps", tmp_path / "m",
                "--out", tmp_path / "d")  # fmt: skip
     assert said.code == 3
-    assert "1 calls added: cudnnRNNSetClip_v9" in said.out
+    assert "1 call added: cudnnRNNSetClip_v9" in said.out
 
 
 def test_a_folder_with_a_map_or_another_diff_is_refused(
