@@ -167,8 +167,8 @@ import pyharness.space.presets as presets
 from pyharness.cli.main import main
 
 def slow(*_):
-    print("at work", flush=True)
     try:
+        print("at work", flush=True)
         time.sleep({work})
     finally:
         print("cleaning", flush=True)

@@ -175,7 +175,7 @@ def test_enumerators_and_calls_that_came_and_went() -> None:
     )
     text = rendered(diff)
     assert "1 call removed: gone" in text
-    assert "1 enumerators removed: CUDNN_OLD" in text
+    assert "1 enumerator removed: CUDNN_OLD" in text
     assert "40 enumerators added: CUDNN_STATUS_0, " in text
     assert "14 enumerators keep their name and have another number" in text
     assert diff_data(diff)["enumerators_added"] == names
