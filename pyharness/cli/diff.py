@@ -74,9 +74,9 @@ def command(
     options = map_options(threads, timeout, reasons, yes)
     if out is not None:
         refuse_other(out, None)
-        new = not out.exists()
+        made_here = not out.exists()
         writable_folder(out)
-        if new:  # nothing is left of it if the sides cannot be compared
+        if made_here:  # nothing is left of it if the sides cannot be compared
             out.rmdir()
     with shown() as progress:
         old = open_side(a, space, maps, options, progress)
