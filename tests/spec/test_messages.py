@@ -18,7 +18,7 @@ SAID = [
     m.Done(),
     m.Timed([1e-7, 4.2e-8]),
     m.Named(["CUDNN_STATUS_SUCCESS", ""]),
-    m.Refused("load", "„Anführung“\n\0", ["/a", "/b"]),
+    m.Refused("load", "„Anführung“\n\0"),
 ]
 
 
