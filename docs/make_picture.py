@@ -27,7 +27,7 @@ TYPES = ["float", "double", "half", "bfloat16"]
 ALGOS = ["standard", "persist_static", "persist_dynamic", "persist_static_small_h"]
 CELLS = ["rnn_relu", "rnn_tanh", "lstm", "gru"]
 ACCEPTS = LinearSegmentedColormap.from_list("accepts", ["#f1f1ee", "#1d5b8f"])
-CHANGE = LinearSegmentedColormap.from_list("change", ["#b3400e", "#f1f1ee", "#1d7a4f"])
+CHANGE = LinearSegmentedColormap.from_list("change", ["#c4640a", "#f1f1ee", "#1d5b8f"])
 
 
 def share(folder: Path) -> pd.DataFrame:
@@ -84,7 +84,7 @@ def main() -> None:
     image = panel(grids[0], before, f"cuDNN {names[0]} accepts", ACCEPTS, shares)
     panel(grids[1], after, f"cuDNN {names[1]} accepts", ACCEPTS, shares)
     change = panel(
-        grids[2], after - before, "newly accepted (green), newly refused (red)", CHANGE, steps
+        grids[2], after - before, "newly accepted (blue), newly refused (orange)", CHANGE, steps
     )
     grids[0].set_yticks(
         range(16), [f"{d} data, {m} math" for d in TYPES for m in TYPES], fontsize=8

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyharness.errors import HarnessError, UsageError
+
 if TYPE_CHECKING:
     from pyharness.api.public import diff, map, try_problem  # noqa: A004 - the verb of the domain
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "diff", "map", "try_problem"]
+__all__ = ["HarnessError", "UsageError", "__version__", "diff", "map", "try_problem"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,3 +23,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(public, name)
     raise AttributeError(f"module 'pyharness' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

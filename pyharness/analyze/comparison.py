@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -83,7 +83,7 @@ class Comparison:
     Shapes   labels: uint16 of the grid's shape; 0 where nothing changed.
     """
 
-    labels: NDArray[np.uint16]
+    labels: NDArray[np.uint16] = field(repr=False)  # as many as there are problems
     groups: list[Group]
 
 

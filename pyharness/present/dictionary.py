@@ -19,13 +19,14 @@ _ABOUT = {
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
-`diff.json` that says of what, where and how. `maps/` is not kept under version control: `pyharness
-map` makes it again. `walk.md` is what `benchmarks/walk.py` printed.
+`diff.json` that says of what, where and how. `maps/` and `diff/` are where the commands put what
+they make; they are not under version control. `walk.md` is what `benchmarks/walk.py` printed.
 
 | folder | from | holds |
 |---|---|---|
 | `maps/RELEASE/SPACE/` | `pyharness map` | `validity`, `reasons`, `costs`, `run.json` |
 | `diff/A..B/SPACE/` | `pyharness diff` | `changes`, `diff.txt`, `diff.json` |
+| `upgrades/A..B/SPACE/` | the same, kept | the upgrades that the README tells of |
 
 ## Data dictionary
 

@@ -37,7 +37,10 @@ def render_map(manifest: dict[str, Any], folder: str, costs: list[dict[str, Any]
         ]
     asked = sum(c["rows"] for c in results.get("spot_check", []))
     wrong = sum(c["changed"] + c["unkept"] for c in results.get("spot_check", []))
-    lines += ["", f"Spot check: {asked:,} problems asked again, {wrong:,} answered otherwise"]
+    lines.append("")
+    if results["statuses"].get("SUCCESS"):
+        lines.append("What is accepted here may still be refused by calls that need a GPU.")
+    lines += [f"Spot check: {asked:,} problems asked again, {wrong:,} answered otherwise"]
     lines += [f"Note: {note}" for note in manifest["notes"]]
     lines.append(f"Walked in {results['walk_s']:.1f} s; tables in {folder}")
     return "\n".join(lines)

@@ -21,5 +21,13 @@ def render_presets(data: dict[str, Any]) -> str:
         )
     for call in data["calls"]:
         lines += ["", f"{call['call']} ({call['stage']})"]
-        lines += [f"  {a['axis']:<16}{a['default']:<20}{a['about']}" for a in call["axes"]]
+        for a in call["axes"]:
+            lines.append(f"  {a['axis']:<16}{a['default']:<20}{a['about']}")
+            if a["names"]:
+                lines += textwrap.wrap(
+                    ", ".join(a["names"]),
+                    96,
+                    initial_indent=" " * 18,
+                    subsequent_indent=" " * 18,
+                )
     return "\n".join(lines)

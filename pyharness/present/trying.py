@@ -22,13 +22,18 @@ _ROLES = {
 def render_try(release: str, problem: Problem, results: Sequence[CallResult]) -> str:
     """One line a call, its reason below; ends without a newline."""
     lines = [f"cuDNN {release}: {problem.command}"]
+    defaults = " ".join(f"{name}={text}" for name, text in problem.defaults.items())
+    lines += textwrap.wrap(
+        f"with the defaults {defaults}", 98, initial_indent="  ", subsequent_indent="    "
+    )
     for r in results:
         status = r.status or r.outcome.upper()
         lines.append(f"  {r.call:<28}{_ROLES[r.role]:<24}{status}")
-        if r.reason:
-            lines += textwrap.wrap(
-                r.reason, 100, initial_indent="      ", subsequent_indent="      "
-            )
+        reason = r.reason
+        if reason is None and r.outcome == "unsupported":
+            reason = "(cuDNN gives no reason)"
+        if reason:
+            lines += textwrap.wrap(reason, 100, initial_indent="      ", subsequent_indent="      ")
     others = [r for r in results if r.outcome != "passed"]
     failed = sum(r.outcome == "failed" for r in others)
     skipped = sum(r.outcome == "skipped" for r in others)
@@ -48,5 +53,6 @@ def try_data(release: str, problem: Problem, results: Sequence[CallResult]) -> d
     return {
         "release": release,
         "problem": dict(problem.given),
+        "defaults": problem.defaults,
         "calls": [asdict(r) for r in results],
     }

@@ -68,6 +68,10 @@ def _parse_axes(axes: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
+def _owners(axis: str) -> list[str]:
+    return [c.name for c in CALLS if any(a.name == axis for a in c.axes)]
+
+
 def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Space:
     """The space that a preset, a call and ``name=v1,v2,…`` texts describe.
 
@@ -86,7 +90,7 @@ def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Sp
         elif not owners:
             raise UsageError(
                 f"no call has all of the axes {', '.join(chosen)}",
-                "choose a call with --call, or drop an axis",
+                "; ".join(f"{n} belongs to {', '.join(_owners(n))}" for n in chosen),
             )
         else:
             call = owners[0]
@@ -136,7 +140,12 @@ def preset_data() -> dict[str, Any]:
                 "call": c.name,
                 "stage": c.stage,
                 "axes": [
-                    {"axis": a.name, "default": c.defaults[a.name], "about": a.about}
+                    {
+                        "axis": a.name,
+                        "default": c.defaults[a.name],
+                        "about": a.about,
+                        "names": list(a.names),
+                    }
                     for a in c.axes
                 ],
             }

@@ -34,6 +34,10 @@ class Axis(Protocol):
     def numeric(self) -> bool: ...
     @property
     def about(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The words among its values; none for sizes and other numbers."""
+        ...
 
     def parse(self, text: str) -> list[int]:
         """The values that a piece of text stands for: one, a range, or all."""
@@ -104,6 +108,10 @@ class EnumAxis:
     closed: bool = False
     numeric = False
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(m.name for m in self.enum.members)
+
     def parse(self, text: str) -> list[int]:
         if text == "all":
             return list(self.enum.values)
@@ -134,6 +142,10 @@ class SizeAxis:
     most: int = INT_MAX
     why: str = ""
     numeric = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
 
     def parse(self, text: str) -> list[int]:
         values = _expand(self.name, text)
@@ -175,6 +187,10 @@ class ProjSizeAxis:
     name: str
     about: str
     numeric = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(PROJ_RULES)
 
     def parse(self, text: str) -> list[int]:
         if text == "all":
@@ -223,6 +239,10 @@ class ChoiceAxis:
     about: str
     numeric = False
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.choices
+
     def parse(self, text: str) -> list[int]:
         if text == "all":
             return list(range(len(self.choices)))
@@ -244,6 +264,10 @@ class RealAxis:
     name: str
     about: str
     numeric = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
 
     def parse(self, text: str) -> list[int]:
         try:

@@ -68,6 +68,17 @@ class Problem:
         """The words that describe it again."""
         return " ".join(f"{name}={text}" for name, text in self.given.items())
 
+    @property
+    def defaults(self) -> dict[str, str]:
+        """What was not given of the network and the batch: axis name to what it is then."""
+        texts: dict[str, str] = {}
+        for call in (c.SET_RNN_DESCRIPTOR, c.SET_RNN_DATA_DESCRIPTOR):
+            for name, text in call.defaults.items():
+                if name != "vector_size":  # follows from the sizes
+                    texts.setdefault(name, text)
+        texts.update(self._batch())
+        return {name: text for name, text in texts.items() if name not in self.given}
+
     def value(self, name: str) -> int:
         """The value of an axis: what was given, or the default of the first call that has it."""
         axis = c.all_axes()[name]

@@ -34,6 +34,10 @@ class SeqLengthsAxis:
     about: str
     numeric = False
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return LENGTH_PATTERNS
+
     def parse(self, text: str) -> list[int]:
         if text == "all":
             return list(range(len(LENGTH_PATTERNS)))

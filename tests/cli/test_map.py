@@ -111,7 +111,11 @@ BAD = [
     (["--call", CALL, "--axis", "layout=all"], f"{CALL} has no axis 'layout'", "DataDescriptor"),
     (["--preset", "clip", "--axis", "algo=all"], "has no axis 'algo'", CALL),
     (["--preset", "clip", "--call", CALL], f"the preset clip has no grid of {CALL}", "SetClip"),
-    (["--axis", "algo=0", "--axis", "layout=0"], "no call has all of the axes", "--call"),
+    (
+        ["--axis", "algo=0", "--axis", "layout=0"],
+        "no call has all of the axes",
+        "layout belongs to",
+    ),
     (
         ["--axis", "seq_lengths=[5,3]", "--axis", "batch_size=3"],
         "seq_lengths has a list of 2 entries, batch_size is 3",

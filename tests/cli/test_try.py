@@ -26,9 +26,15 @@ def test_a_refusal_in_words(run: Run) -> None:
     assert (said.code, said.err) == (0, "")
     lines = said.out.splitlines()
     assert lines[0] == "cuDNN 9.28.0.42+cu12: hidden_size=0 num_layers=2"
-    assert lines[1].split() == ["cudnnSetRNNDescriptor_v8", "RNN", "descriptor", "BAD_PARAM"]
-    assert lines[2] == f"      {SIZES}"
-    assert lines[3].endswith("SUCCESS")
+    filled = " ".join(lines[1:]).partition("  cudnnSet")[0].split()
+    assert filled[:3] == ["with", "the", "defaults"]
+    assert {"math_prec=float", "input_size=64", "batch_size=8"} <= set(filled)
+    assert not [word for word in filled if word.startswith(("hidden_size", "num_layers"))]
+    first = next(i for i, line in enumerate(lines) if line.startswith("  cudnn"))
+    words = ["cudnnSetRNNDescriptor_v8", "RNN", "descriptor", "BAD_PARAM"]
+    assert lines[first].split() == words
+    assert lines[first + 1] == f"      {SIZES}"
+    assert lines[first + 2].endswith("SUCCESS")
     calls = [line.split()[0] for line in lines if line.startswith("  cudnn")]
     assert calls == [call for _, call, _ in CALLS]
     assert lines[-1] == "of 5 calls 4 refused it"
@@ -46,7 +52,9 @@ def test_the_same_as_data(run: Run) -> None:
     said = run("try", "--cudnn", "8.9.7.29", "--json", "proj_size=over", "hidden_size=32")
     assert (said.code, said.err) == (0, "")
     data = json.loads(said.out)
-    assert set(data) == {"release", "problem", "calls"}
+    assert set(data) == {"release", "problem", "defaults", "calls"}
+    assert data["defaults"]["math_prec"] == "float"
+    assert not set(data["defaults"]) & set(data["problem"])
     assert data["release"] == "8.9.7.29+cu12"
     assert data["problem"] == {"proj_size": "over", "hidden_size": "32"}
     assert [(c["role"], c["call"], c["stage"]) for c in data["calls"]] == CALLS
@@ -66,6 +74,7 @@ def test_a_list_of_lengths_sets_the_batch(run: Run, fake: Path) -> None:
     words = ["try", "--cudnn", fake, "--json", "layout=seq_major_packed"]
     good = json.loads(run(*words, "seq_lengths=[5,3,0]").out)
     assert {c["status"] for c in good["calls"]} == {"SUCCESS"}
+    assert good["defaults"]["batch_size"] == "3"
     bad = json.loads(run(*words, "seq_lengths=[3,5,0]").out)
     assert [c["reason"] for c in bad["calls"] if c["stage"] == "data"] == [
         "isSortedSequences == false"
@@ -78,7 +87,8 @@ def test_a_list_of_lengths_sets_the_batch(run: Run, fake: Path) -> None:
 def test_a_crash_is_told(run: Run, fake: Path) -> None:
     said = run("try", "--cudnn", fake, "hidden_size=668")
     assert said.code == 0
-    assert said.out.splitlines()[1].endswith("FAILED")
+    first = next(line for line in said.out.splitlines() if line.startswith("  cudnn"))
+    assert first.endswith("FAILED")
     assert "the worker ended: SIGABRT" in said.out
     assert said.out.splitlines()[-1] == "of 5 calls 1 failed"
 
