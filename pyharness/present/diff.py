@@ -201,7 +201,7 @@ def render_diff(diff: MapDiff) -> str:
     """The whole diff as text, at most 100 columns wide; ends without a newline."""
     lines = [f"cuDNN {diff.release_a} -> {diff.release_b}"]
     calls = "1 call" if len(diff.calls) == 1 else f"{len(diff.calls)} calls"
-    lines += _wrapped(f"{diff.rows:,} problems compared over {calls} ({diff.space})")
+    lines += _wrapped(f"{_counted(diff.rows, 'problems')} compared over {calls} ({diff.space})")
     lines += textwrap.wrap(_summary(diff), _WIDTH)
     if skipped := list(_not_compared(diff)):
         lines += ["", "Not compared, because only one side has it", *skipped]
