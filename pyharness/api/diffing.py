@@ -36,6 +36,7 @@ from pyharness.store.reading import GridStatuses, MapFolder
 
 DEFAULT_MAPS = Path("results/maps")
 _ACCEPTED, _REFUSED = 1, 2
+_BLOCK = 1 << 22
 _RELEASE = ("name", "version", "cuda_major", "loaded")
 _MOST_ROW_REASONS = 5_000_000  # 10 s of refusals at 4 µs, over two walkers
 _BLOCK = 1 << 20
@@ -209,14 +210,19 @@ def _diff_call(a: GridStatuses, b: GridStatuses) -> tuple[CallDiff, dict[str, ND
 
 def _alike(a: Side, b: Side) -> NDArray[np.uint8]:
     """_ACCEPTED where both sides accept, _REFUSED where both refuse, 0 elsewhere: uint8 [rows]."""
-    answers = []
+    tables = []
     for side in (a, b):
         table = np.zeros(256, np.uint8)
         for code, name in enumerate(side.names):
             if name is not None:
                 table[code] = _ACCEPTED if name == "SUCCESS" else _REFUSED
-        answers.append(table[side.codes.reshape(-1)])
-    return answers[0] & answers[1]
+        tables.append(table)
+    codes_a, codes_b = a.codes.reshape(-1), b.codes.reshape(-1)
+    alike = np.empty(codes_a.size, np.uint8)
+    for start in range(0, alike.size, _BLOCK):  # whole arrays would be most of the diff's memory
+        where = slice(start, start + _BLOCK)
+        np.bitwise_and(tables[0][codes_a[where]], tables[1][codes_b[where]], out=alike[where])
+    return alike
 
 
 def _side(statuses: GridStatuses, kept: list[list[int]]) -> Side:
