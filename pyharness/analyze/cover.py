@@ -92,14 +92,6 @@ def cover(target: Mask, sizes: Sequence[NDArray[np.int64]] | None = None) -> Cov
     return Cover(tuple(box for _, box in sorted(restored(box) for box in found)), optimal)
 
 
-def covers_exactly(boxes: Sequence[Box], target: Mask) -> bool:
-    """Whether the union of boxes is the region: all of it and nothing else."""
-    union = np.zeros_like(target)
-    for box in boxes:
-        union[np.ix_(*box)] = True
-    return np.array_equal(union, target)
-
-
 def _solve(cells: Mask, weights: Sequence[NDArray[np.int64]]) -> tuple[list[Box], bool]:
     """Cover a region where every value of every axis matters.
 

@@ -8,7 +8,6 @@ cells, which is what makes an exact description of its regions affordable.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from hashlib import blake2b
@@ -71,29 +70,6 @@ def partition(labels: Labels) -> Partition:
     return Partition(leading + trailing, np.asarray(distinct[numbers[0]]))
 
 
-def expand(part: Partition) -> Labels:
-    """The label array that a partition stands for.
-
-    Returns  an array of the original shape; verify() needs no such copy.
-    """
-    shape = tuple(len(of_axis) for of_axis in part.classes)
-    flat = np.empty(math.prod(shape), part.quotient.dtype)
-    for where, block in _expanded(part):
-        flat[where] = block
-    return flat.reshape(shape)
-
-
-def verify(labels: Labels, part: Partition) -> bool:
-    """Whether a partition stands for exactly this label array, point by point.
-
-    Returns  False also where the shapes differ.
-    """
-    if labels.shape != tuple(len(of_axis) for of_axis in part.classes):
-        return False
-    flat = np.asarray(labels, order="C").reshape(-1)
-    return all(np.array_equal(flat[where], block) for where, block in _expanded(part))
-
-
 def _row_axis(shape: tuple[int, ...]) -> int:
     """The axis at which rows begin: the last with few enough rows, since short rows repeat more."""
     split = len(shape) - 1
@@ -149,27 +125,3 @@ def _number_values(stack: NDArray[Any], axis: int) -> tuple[Classes, Classes]:
             hashes[value].update(slab.data)
     seen: dict[bytes, int] = {}
     return _as_classes([seen.setdefault(each.digest(), len(seen)) for each in hashes])
-
-
-def _expanded(part: Partition) -> Iterator[tuple[slice, Labels]]:
-    """The original array, flat and in C order, in blocks of trailing axes.
-
-    Returns  where a block goes in the flat array, and the block.
-    """
-    shape = tuple(len(of_axis) for of_axis in part.classes)
-    split = max(len(shape) - 1, 0)
-    while split > 0 and math.prod(shape[split - 1 :]) <= _BLOCK:
-        split -= 1
-    cells = part.quotient.shape
-    matrix = part.quotient.reshape(math.prod(cells[:split]), -1)
-    inner = _flat_cells(part.classes[split:], cells[split:])
-    for row, outer in enumerate(_flat_cells(part.classes[:split], cells[:split])):
-        yield slice(row * len(inner), (row + 1) * len(inner)), matrix[outer].take(inner)
-
-
-def _flat_cells(classes: Sequence[Classes], shape: Sequence[int]) -> Classes:
-    """The flat index of the cell of every combination of values, in C order."""
-    flat = np.zeros(1, np.intp)
-    for of_axis, length in zip(classes, shape, strict=True):
-        flat = np.add.outer(flat * length, of_axis).reshape(-1)
-    return flat
