@@ -2,6 +2,8 @@
 
 #include "calls/values.hpp"
 
+#include <stdexcept>
+
 namespace pyharness {
 
 const int *SeqLengths::of(Value which, int max_seq_length, int batch_size) {
@@ -10,9 +12,12 @@ const int *SeqLengths::of(Value which, int max_seq_length, int batch_size) {
     which_ = which;
     max_seq_length_ = max_seq_length;
     batch_size_ = batch_size;
-    if (which >= kLiteralLengths)
+    if (which >= kLiteralLengths) {
         lengths_ = literals_.at(static_cast<std::size_t>(which - kLiteralLengths));
-    else fill(static_cast<LengthPattern>(which), max_seq_length, batch_size);
+        // The library reads batch_size entries, whatever there is.
+        if (static_cast<std::int64_t>(lengths_.size()) < batch_size)
+            throw std::invalid_argument("a list of lengths is shorter than its batch");
+    } else fill(static_cast<LengthPattern>(which), max_seq_length, batch_size);
     return lengths_.data();
 }
 

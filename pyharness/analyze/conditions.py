@@ -17,9 +17,11 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-Op = Literal["=", "!=", "in", "not in", "<=", ">=", "between"]
+Op = Literal["=", "!=", "in", "not in", "<=", ">", ">=", "between"]
 
 EVERYTHING = "every problem"
+_MANY = 4  # so many names less make a list clearly shorter
+_ONE_SIDED = ("<=", ">", ">=")
 _BLOCK = 1 << 18  # points looked at together: bounds the memory
 _BLOCKS_KEPT = 64  # most blocks of a grid are one of a few
 
@@ -41,11 +43,14 @@ class AxisValues:
 
     ``labels``   as printed; no two are the same.
     ``numbers``  what the labels stand for on a numeric axis, in any order; None on others.
+    ``limits``   where neighbours are one apart, the lower one is a limit: ``>65535``, not
+                 ``>=65536``, which says no more than that 65536 was the least value tried.
     """
 
     name: str
     labels: tuple[str, ...]
     numbers: tuple[float, ...] | None = None
+    limits: bool = False
 
     def __post_init__(self) -> None:
         if len(set(self.labels)) != len(self.labels):
@@ -70,6 +75,33 @@ def describe(
         if not inside.all():
             conditions.append(_condition(axis, inside))
     return conditions
+
+
+def plainest(
+    axis: AxisValues, of_axis: NDArray[np.intp], needed: Sequence[int], allowed: Sequence[int]
+) -> Condition | None:
+    """The condition with the fewest values to name that takes what it must and only what it may.
+
+    Shapes   of_axis gives the class of each value; needed and allowed list classes, allowed all of
+             needed, too.
+    Returns  a condition that takes whole classes; None if all are allowed. Among equally short ones
+             a comparison comes first, then the one that takes less.
+    """
+    choices = [np.isin(of_axis, needed), np.isin(of_axis, allowed)]
+    if choices[1].all():
+        return None
+    if axis.numbers is not None:
+        numbers = np.array(axis.numbers)
+        low, high = numbers[choices[0]].min(), numbers[choices[0]].max()
+        for run in (numbers >= low, numbers <= high, (numbers >= low) & (numbers <= high)):
+            whole = np.array_equal(run, np.isin(of_axis, of_axis[run]))
+            if whole and (choices[0] <= run).all() and (run <= choices[1]).all():
+                choices.append(run)
+    said = [_condition(axis, inside) for inside in choices]
+    order = sorted(range(len(said)), key=lambda at: np.count_nonzero(choices[at]))
+    return min(
+        (said[at] for at in order), key=lambda c: (len(c["values"]), c["op"] not in _ONE_SIDED)
+    )
 
 
 def text(conditions: Sequence[Condition]) -> str:
@@ -139,13 +171,15 @@ def _condition(axis: AxisValues, inside: NDArray[np.bool_]) -> Condition:
     def say(op: Op, indices: Sequence[int]) -> Condition:
         return Condition(axis=axis.name, op=op, values=[axis.labels[index] for index in indices])
 
+    run = None if numbers is None else _run(numbers, taken, spared)
+    if run is not None and axis.limits and (limit := _limit(axis, *run)):
+        return say(*limit)
     if len(taken) == 1:
         return say("=", taken)
-    run = None if axis.numbers is None else _run(axis.numbers, taken, spared)
     if run is not None:
         return say(*run)
     # Naming what is left out asks the reader to know the rest: only where it is clearly shorter.
-    if 2 * len(spared) <= len(taken):
+    if 2 * len(spared) <= len(taken) or len(spared) + _MANY <= len(taken):
         return say("!=" if len(spared) == 1 else "not in", spared)
     return say("in", taken)
 
@@ -173,6 +207,15 @@ def _run(
     return None
 
 
+def _limit(axis: AxisValues, op: Op, ends: list[int]) -> tuple[Op, list[int]] | None:
+    """A one-sided comparison by the last value below the limit; None if that was not tried."""
+    assert axis.numbers is not None
+    beyond = axis.numbers[ends[0]] + {"<=": 1, ">=": -1}.get(op, math.nan)
+    if beyond not in axis.numbers or math.isinf(beyond):
+        return None
+    return ("<=", ends) if op == "<=" else (">", [axis.numbers.index(beyond)])
+
+
 def _words(condition: Condition) -> str:
     axis, op, values = condition["axis"], condition["op"], condition["values"]
     if op == "between":
@@ -190,11 +233,15 @@ def _tables(conditions: Sequence[Condition], axes: Sequence[AxisValues]) -> list
         axis = by_name.get(condition["axis"])
         if axis is None:
             raise ValueError(f"no axis {condition['axis']!r} in this grid")
-        tables[axis.name] &= _allowed(condition, axis)
+        tables[axis.name] &= allows(condition, axis)
     return [tables[axis.name] for axis in axes]
 
 
-def _allowed(condition: Condition, axis: AxisValues) -> NDArray[np.bool_]:
+def allows(condition: Condition, axis: AxisValues) -> NDArray[np.bool_]:
+    """Which values of its axis a condition allows.
+
+    Raises  ValueError for a label or a comparison that the axis does not have.
+    """
     op, named = condition["op"], condition["values"]
     unknown = [label for label in named if label not in axis.labels]
     if unknown:
@@ -209,6 +256,8 @@ def _allowed(condition: Condition, axis: AxisValues) -> NDArray[np.bool_]:
     ends = [axis.numbers[axis.labels.index(label)] for label in named]
     if op == ">=":
         return numbers >= ends[0]
+    if op == ">":
+        return numbers > ends[0]
     if op == "<=":
         return numbers <= ends[0]
     return (numbers >= ends[0]) & (numbers <= ends[1])

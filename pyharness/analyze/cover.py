@@ -1,7 +1,7 @@
 """The fewest boxes whose union is exactly a region of a grid.
 
-A box takes a subset of the values of each axis: it is a conjunction of conditions. Three ways, from
-cheap to dear:
+A box takes a subset of the values of each axis: it is a conjunction of conditions. Boxes may reach
+into cells that are free: taken or not, it makes no difference. Three ways, from cheap to dear:
 
 1. A cell that only one maximal box holds forces this box. Most real regions end here.
 2. All maximal boxes, and an exact choice among them (HiGHS).
@@ -12,7 +12,7 @@ cheap to dear:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -30,6 +30,10 @@ from pyharness.analyze.maximal import (
 )
 from pyharness.analyze.partition import partition
 
+# For each box and the table of each axis, how many values of that axis are to be named.
+Named = Callable[[Sequence[Box], Sequence[Mask]], NDArray[np.int64]]
+
+_WANTED, _FREE = np.uint8(1), np.uint8(2)
 _ROUND_CELLS = 4_096  # cells that one round of the choice adds
 _ROUNDS = 30
 # HiGHS is given problems of limited size, counted and not timed, for the same answer anywhere.
@@ -51,16 +55,22 @@ class Cover:
     optimal: bool
 
 
-def cover(target: Mask, sizes: Sequence[NDArray[np.int64]] | None = None) -> Cover:
-    """Cover a region exactly with as few boxes as possible.
+def cover(
+    target: Mask,
+    sizes: Sequence[NDArray[np.int64]] | None = None,
+    free: Mask | None = None,
+) -> Cover:
+    """Cover a region with as few boxes as possible that take nothing else but free cells.
 
-    Shapes   target is N-dimensional; sizes[axis] says how many values each index stands for (one).
+    Shapes   target is N-dimensional; sizes[axis] says how many values each index stands for (one);
+             free is of target's shape (no cells), and what it shares with target is target's.
     Returns  a Cover. Among equally few maximal boxes it takes those that restrict fewer axes, then
-             those with fewer values to name, as far as all maximal boxes could be found.
+             those with fewer values to name, then those that restrict earlier axes, as far as all
+             maximal boxes could be found.
     """
     if not target.any():
         return Cover((), optimal=True)
-    part = partition(target)
+    part = partition(target if free is None else np.where(target, _WANTED, free * _FREE))
     everything = range(target.ndim)
     weights = [
         np.bincount(classes, None if sizes is None else sizes[axis]).astype(np.int64)
@@ -75,7 +85,9 @@ def cover(target: Mask, sizes: Sequence[NDArray[np.int64]] | None = None) -> Cov
     cells = part.quotient.transpose([*single, *axes]).reshape([len(orders[a]) for a in axes])
     for position, axis in enumerate(axes):
         cells = cells.take(orders[axis], position)
-    found, optimal = _solve(cells, [weights[axis][orders[axis]] for axis in axes])
+    found, optimal = _solve(
+        cells > 0, cells == _WANTED, [weights[axis][orders[axis]] for axis in axes], axes
+    )
 
     members = [
         [np.flatnonzero(classes == number).tolist() for number in range(classes.max() + 1)]
@@ -92,30 +104,45 @@ def cover(target: Mask, sizes: Sequence[NDArray[np.int64]] | None = None) -> Cov
     return Cover(tuple(box for _, box in sorted(restored(box) for box in found)), optimal)
 
 
-def _solve(cells: Mask, weights: Sequence[NDArray[np.int64]]) -> tuple[list[Box], bool]:
-    """Cover a region where every value of every axis matters.
+def _solve(
+    cells: Mask, wanted: Mask, weights: Sequence[NDArray[np.int64]], ranks: Sequence[int]
+) -> tuple[list[Box], bool]:
+    """Cover the wanted cells by boxes of cells, where every value of every axis matters.
 
+    ``ranks``  of the axes: a lower one is restricted rather than a higher one.
     Returns  boxes, and whether it is proven that fewer do not do.
     """
     if cells.ndim == 0:
         return [()], True
-    forced, left, bound = forced_boxes(cells)
+
+    def named(boxes: Sequence[Box], tables: Sequence[Mask]) -> NDArray[np.int64]:
+        """How many values of each axis a box has to name: free ones may be taken or left."""
+        fewest = np.array([np.minimum(w @ t, w @ ~t) for w, t in zip(weights, tables, strict=True)])
+        for place, box in enumerate(boxes if (cells & ~wanted).any() else ()):
+            inside = wanted[np.ix_(*box)]
+            for axis, (weight, side) in enumerate(zip(weights, box, strict=True)):
+                needed = inside.any(axis=tuple(set(range(cells.ndim)) - {axis}))
+                least = int(weight[np.array(side)[needed]].sum())
+                fewest[axis, place] = min(int(fewest[axis, place]), least)
+        return fewest
+
+    forced, left, bound = forced_boxes(cells, wanted)
     if not left.any():
         return forced, True
     try:
-        chosen, proven = _choose(left, all_boxes(cells), weights)
+        chosen, proven = _choose(left, all_boxes(cells), named, ranks)
     except TooMuchError:
         chosen, proven = [], False
     if not proven:
         grown, pool = grown_boxes(cells, left)
-        better, _ = _choose(left, pool, weights)
+        better, _ = _choose(left, pool, named, ranks)
         chosen = min((boxes for boxes in (chosen, better, grown) if boxes), key=len)
     boxes = forced + chosen
     return boxes, proven or len(boxes) == bound
 
 
 def _choose(
-    left: Mask, boxes: Sequence[Box], weights: Sequence[NDArray[np.int64]]
+    left: Mask, boxes: Sequence[Box], named: Named, ranks: Sequence[int]
 ) -> tuple[list[Box], bool]:
     """The fewest of some boxes that cover what is left.
 
@@ -131,8 +158,12 @@ def _choose(
         for axis, length in enumerate(left.shape)
     ]
     restricted = np.array([~table.all(axis=0) for table in tables])
-    named = np.array([np.minimum(w @ t, w @ ~t) for w, t in zip(weights, tables, strict=True)])
-    goals = [np.ones(len(boxes)), restricted.sum(axis=0), (named * restricted).sum(axis=0)]
+    goals = [
+        np.ones(len(boxes)),
+        restricted.sum(axis=0),
+        (named(boxes, tables) * restricted).sum(axis=0),
+        np.array(ranks) @ restricted,
+    ]
     seen = np.zeros((0, len(boxes)), bool)
     missing = left
     for _ in range(_ROUNDS):

@@ -38,19 +38,20 @@ class _Budget:
             raise TooMuchError
 
 
-def forced_boxes(cells: Mask) -> tuple[list[Box], Mask, int]:
+def forced_boxes(cells: Mask, wanted: Mask | None = None) -> tuple[list[Box], Mask, int]:
     """The boxes that every cover by maximal boxes has, since some cell lies in no other.
 
-    Shapes   cells is N-dimensional with N > 0.
+    Shapes   cells is N-dimensional with N > 0; wanted, the cells to be covered, lies inside (all).
     Returns  boxes, the cells that they leave, and a number of boxes below which there is no cover.
     """
     boxes: list[Box] = []
-    left = cells.copy()
-    apart = cells.copy()  # cells that share no box with those counted in ``bound``
+    wanted = cells if wanted is None else wanted
+    left = wanted.copy()
+    apart = wanted.copy()  # cells that share no box with those counted in ``bound``
     bound = 0
     budget = _Budget(_FORCED_WORK)
     try:
-        for cell in hardest_first(cells, cells):
+        for cell in hardest_first(cells, wanted):
             if not left[cell]:
                 continue
             around = _lines(cells, cell)

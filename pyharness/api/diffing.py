@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from pyharness.analyze.map_diff import (
 )
 from pyharness.api.folder import writable_folder
 from pyharness.api.mapping import MapOptions, Reasons, map_release
-from pyharness.api.progress import Progress, silent
+from pyharness.api.progress import Progress, fetching, silent
 from pyharness.api.timing import Picked, library_of, time_in_turn
 from pyharness.engine.costs import pick
 from pyharness.errors import UsageError
@@ -92,11 +91,6 @@ def open_side(
 
 def _named(name: str, progress: Progress) -> Progress:
     return lambda step, done, total: progress(f"{name} {step}", done, total)
-
-
-def fetching(text: str, progress: Progress) -> Callable[[int, int, str], None]:
-    """The progress of a fetch as one step of ours."""
-    return lambda done, total, _member: progress(f"fetching {text}, bytes", done, total)
 
 
 def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDiff:

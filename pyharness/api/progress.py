@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -16,3 +17,8 @@ class Progress(Protocol):
 def silent(step: str, done: int, total: int) -> None:
     """Shows nothing."""
     del step, done, total
+
+
+def fetching(text: str, progress: Progress) -> Callable[[int, int, str], None]:
+    """The progress of a fetch as one step of ours."""
+    return lambda done, total, _member: progress(f"fetching {text}, bytes", done, total)

@@ -31,8 +31,9 @@ def command(
     """Walk the calls that cuDNN validates on the host, and record what each problem gets."""
     import typer
 
-    from pyharness.api.diffing import DEFAULT_MAPS, fetching, map_folder
+    from pyharness.api.diffing import DEFAULT_MAPS, map_folder
     from pyharness.api.mapping import map_release
+    from pyharness.api.progress import fetching
     from pyharness.cli.options import map_options
     from pyharness.cli.progress import shown
     from pyharness.present.jsons import dumps

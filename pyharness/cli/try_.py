@@ -23,7 +23,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Put one problem through every call that needs no GPU; print status and reason of each."""
-    from pyharness.api.diffing import fetching
+    from pyharness.api.progress import fetching
     from pyharness.api.trying import try_calls
     from pyharness.cli.progress import shown
     from pyharness.present.jsons import dumps

@@ -107,7 +107,8 @@ class Crew:
     """Up to ``size`` workers on one library, each a process of its own.
 
     With ``explain`` every refusal comes with cuDNN's words; such workers do nothing else, because a
-    library whose callback was once set is slow from then on.
+    library whose callback was once set is slow from then on. After ``most_deaths`` workers that
+    ended it gives up.
     """
 
     def __init__(
@@ -118,12 +119,14 @@ class Crew:
         *,
         explain: bool = False,
         timeout_s: float = DEFAULT_TIMEOUT_S,
+        most_deaths: int = MOST_DEATHS,
     ) -> None:
         self._launch = launch
         self._ledger = ledger
         self._size = size
         self._explain = explain
         self._timeout_s = timeout_s
+        self._most_deaths = most_deaths
         self._hands: list[_Hand] = []
         self._deaths = 0
         self._answered = False
@@ -262,7 +265,7 @@ class Crew:
         if rest:
             tasks.appendleft((begin + done + 1, rest))
         self._deaths += 1
-        most = MOST_DEATHS if self._answered else MOST_DEATHS_UNANSWERED
+        most = self._most_deaths if self._answered else MOST_DEATHS_UNANSWERED
         if self._deaths >= most and tasks:
             raise Collapse(self._deaths, self._answered, death)
 

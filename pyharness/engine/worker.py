@@ -132,8 +132,7 @@ class Worker:
 
     def use_grid(self, grid: Grid) -> None:
         """Makes later jobs be about this grid."""
-        axes = [list(values) for values in grid.values]
-        self._send(m.UseGrid(grid.call.name, axes, grid.literal_lengths()))
+        self._send(m.UseGrid(grid.call.name, *grid.to_send()))
         self._expect_done(self._receive(_START_TIMEOUT_S))
 
     def submit_range(self, begin: int, count: int, explain: bool) -> None:

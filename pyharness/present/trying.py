@@ -9,7 +9,7 @@ from typing import Any
 
 from pyharness.spec.problem import CallResult, Problem
 
-_ROLES = {
+ROLES = {
     "descriptor": "RNN descriptor",
     "clip": "clipping",
     "x": "data descriptor of x",
@@ -28,7 +28,7 @@ def render_try(release: str, problem: Problem, results: Sequence[CallResult]) ->
     )
     for r in results:
         status = r.status or r.outcome.upper()
-        lines.append(f"  {r.call:<28}{_ROLES[r.role]:<24}{status}")
+        lines.append(f"  {r.call:<28}{ROLES[r.role]:<24}{status}")
         reason = r.reason
         if reason is None and r.outcome == "unsupported":
             reason = "(cuDNN gives no reason)"

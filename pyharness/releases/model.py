@@ -44,6 +44,13 @@ class Release:
         return release_name(self.version, self.cuda_major)
 
     @property
+    def numbers(self) -> tuple[int, ...] | None:
+        """The version as numbers, (9, 28, 0, 42); None where it is not known or no plain one."""
+        if self.version is None or not is_plain(self.version):
+            return None
+        return tuple(int(n) for n in self.version.split("."))
+
+    @property
     def stamp(self) -> str | None:
         """What tells this file from another that takes its place: path, size and time.
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pyharness.errors import UsageError
 from pyharness.spec import axes as axis_module
 from pyharness.spec.calls import Call, call_named
-from pyharness.spec.seq_lengths import interned_lengths, literal_lengths
+from pyharness.spec.seq_lengths import LITERAL, literal_lengths
 
 
 @dataclass(frozen=True)
@@ -24,22 +24,6 @@ class Grid:
 
     call: Call
     values: tuple[tuple[int, ...], ...]
-
-    def __post_init__(self) -> None:
-        """Refuses what cannot be handed over.
-
-        Raises  UsageError if a literal list of lengths does not match batch_size.
-        """
-        by_name = dict(zip((a.name for a in self.call.axes), self.values, strict=True))
-        for value in by_name.get("seq_lengths", ()):
-            lengths = literal_lengths(value)
-            if lengths is not None and set(by_name["batch_size"]) != {len(lengths)}:
-                raise UsageError(
-                    f"seq_lengths has a list of {len(lengths)} entries, batch_size is "
-                    f"{', '.join(map(str, by_name['batch_size']))}",
-                    f"the list needs one entry per sequence: add batch_size={len(lengths)}, "
-                    "or use a pattern",
-                )
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -95,15 +79,30 @@ class Grid:
             for axis, values in zip(self.call.axes, self.values, strict=True)
         }
 
-    def literal_lengths(self) -> list[list[int]]:
-        """The literal lists of lengths that the seq_lengths axis may refer to."""
-        return [list(lengths) for lengths in interned_lengths()]
+    def to_send(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The axis values as a worker takes them, and the literal lists that they refer to.
+
+        A worker knows no lists but these: LITERAL + i is the i-th of them.
+        """
+        axes: list[list[int]] = []
+        lists: list[list[int]] = []
+        for axis, values in zip(self.call.axes, self.values, strict=True):
+            sent = list(values)
+            if axis.name == "seq_lengths":
+                for place, value in enumerate(values):
+                    lengths = literal_lengths(value)
+                    if lengths is not None:
+                        sent[place] = LITERAL + len(lists)
+                        lists.append(list(lengths))
+            axes.append(sent)
+        return axes, lists
 
 
 def make_grid(call: Call, chosen: Mapping[str, str]) -> Grid:
     """A grid from axis texts; axes that are not chosen have their default value.
 
-    Raises  UsageError for an axis that the call does not have, or a value that the axis does not.
+    Raises  UsageError for an axis that the call does not have, a value that the axis does not, or
+            a list of lengths beside another batch size.
     """
     for name in chosen:
         call.axis(name)
@@ -111,7 +110,9 @@ def make_grid(call: Call, chosen: Mapping[str, str]) -> Grid:
     lengths = next(axis_module.split_values(chosen.get("seq_lengths", "")))
     if lengths.startswith("[") and "batch_size" not in chosen:
         texts["batch_size"] = str(lengths.count(",") + 1)
-    return Grid(call, tuple(tuple(axis_module.parse_values(a, texts[a.name])) for a in call.axes))
+    grid = Grid(call, tuple(tuple(axis_module.parse_values(a, texts[a.name])) for a in call.axes))
+    _check_lists(grid)
+    return grid
 
 
 def from_labels(call_name: str, labels: Mapping[str, Sequence[str]]) -> Grid:
@@ -120,9 +121,28 @@ def from_labels(call_name: str, labels: Mapping[str, Sequence[str]]) -> Grid:
     Raises  UsageError if the call or an axis is unknown here.
     """
     call = call_named(call_name)
-    return Grid(
+    grid = Grid(
         call, tuple(tuple(v for t in labels[a.name] for v in a.parse(t)) for a in call.axes)
     )
+    _check_lists(grid)
+    return grid
+
+
+def _check_lists(grid: Grid) -> None:
+    """Refuses a list of lengths beside a batch size that it does not have the entries for.
+
+    Raises  UsageError with both numbers.
+    """
+    by_name = dict(zip((a.name for a in grid.call.axes), grid.values, strict=True))
+    for value in by_name.get("seq_lengths", ()):
+        lengths = literal_lengths(value)
+        if lengths is not None and set(by_name["batch_size"]) != {len(lengths)}:
+            raise UsageError(
+                f"seq_lengths has a list of {len(lengths)} entries, batch_size is "
+                f"{', '.join(map(str, by_name['batch_size']))}",
+                f"the list needs one entry per sequence: add batch_size={len(lengths)}, "
+                "or use a pattern",
+            )
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,15 @@ class Problem:
         texts.update(self._batch())
         return {name: text for name, text in texts.items() if name not in self.given}
 
+    @property
+    def telling(self) -> frozenset[str]:
+        """The axes that were given another value than their default."""
+        return frozenset(
+            name
+            for name, text in self.given.items()
+            if any(call.defaults.get(name, text) != text for call in c.CALLS)
+        )
+
     def value(self, name: str) -> int:
         """The value of an axis: what was given, or the default of the first call that has it."""
         axis = c.all_axes()[name]

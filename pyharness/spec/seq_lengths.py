@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyharness.errors import UsageError, unknown_name
@@ -18,8 +17,10 @@ LENGTH_PATTERNS = (
     "over_max",
     "negative",
 )
-_LITERAL = 1000
-_literals: list[tuple[int, ...]] = []
+EQUAL = LENGTH_PATTERNS.index("equal")
+LITERAL = 1000  # the value of the first literal list
+_literals: dict[tuple[int, ...], int] = {}
+_lists: list[tuple[int, ...]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class SeqLengthsAxis:
     """seq_lengths: a named pattern, or a list of lengths such as [5,3,2].
 
     A list is interned: its value is 1000 + its place in the process' table, and travels to a worker
-    beside the grid (see Grid.literal_lengths).
+    beside the grid (see Grid.to_send).
     """
 
     name: str
@@ -55,9 +56,9 @@ class SeqLengthsAxis:
         raise unknown_name(self.name, text, LENGTH_PATTERNS, hint)
 
     def label(self, value: int) -> str:
-        if value < _LITERAL:
+        if value < LITERAL:
             return LENGTH_PATTERNS[value]
-        return "[" + ",".join(str(n) for n in _literals[value - _LITERAL]) + "]"
+        return "[" + ",".join(str(n) for n in _lists[value - LITERAL]) + "]"
 
     def number(self, value: int) -> float:
         return float(value)
@@ -65,19 +66,15 @@ class SeqLengthsAxis:
 
 def intern_lengths(lengths: tuple[int, ...]) -> int:
     """The axis value of a literal list of lengths."""
-    if lengths not in _literals:
-        _literals.append(lengths)
-    return _LITERAL + _literals.index(lengths)
-
-
-def interned_lengths() -> Sequence[tuple[int, ...]]:
-    """Every literal list so far, in the order of their values."""
-    return _literals
+    place = _literals.setdefault(lengths, len(_lists))
+    if place == len(_lists):
+        _lists.append(lengths)
+    return LITERAL + place
 
 
 def literal_lengths(value: int) -> tuple[int, ...] | None:
     """The lengths of a literal value of the seq_lengths axis; None for a pattern."""
-    return _literals[value - _LITERAL] if value >= _LITERAL else None
+    return _lists[value - LITERAL] if value >= LITERAL else None
 
 
 def resolve_seq_lengths(value: int, max_seq_length: int, batch_size: int) -> tuple[int, ...]:

@@ -1,0 +1,97 @@
+"""Explain one problem: who refuses it and why, and what is accepted nearby."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from pyharness.analyze.explanation import Change, Explanation, Refusal, Suggestion
+from pyharness.analyze.length_moves import length_advice
+from pyharness.analyze.moves import Move, rank
+from pyharness.api.blaming import blames
+from pyharness.api.launching import launch_of
+from pyharness.api.nearest import Search
+from pyharness.api.trying import try_calls
+from pyharness.engine.crew import Collapse, Crew
+from pyharness.engine.neighbours import Neighbourhood
+from pyharness.engine.worker import DEFAULT_TIMEOUT_S
+from pyharness.releases.model import Release
+from pyharness.spec.calls import Call, all_axes
+from pyharness.spec.ledger import Ledger
+from pyharness.spec.length_advice import Advice
+from pyharness.spec.problem import CallResult, Problem
+
+_MOST_SUGGESTIONS = 5
+_MOST_DEATHS = 8  # somebody waits for the answer
+_FAILED = (
+    "a call ended its process or gave a status without a name: that is a defect of the library or "
+    "of its installation, see `pyharness doctor`, and no other problems are tried"
+)
+
+
+def explain(
+    release: Release, problem: Problem, timeout_s: float = DEFAULT_TIMEOUT_S
+) -> Explanation:
+    """Why a release refuses a problem, by real calls on it and on problems near it.
+
+    Returns  the explanation; of a problem that is accepted only what each call said.
+    Raises   UsageError if the problem cannot be handed over or the file is no cuDNN.
+    """
+    ledger = Ledger()
+    crew = Crew(launch_of(release), ledger, 1, timeout_s=timeout_s, most_deaths=_MOST_DEATHS)
+    # The worker for the search starts while another one is asked for reasons: half the wait.
+    with crew, ThreadPoolExecutor(1) as beside:
+        started = beside.submit(crew.first)
+        results = try_calls(release, problem, timeout_s)
+        made = problem.calls(started.result().opened.calls)
+        bad = [r for r in results if r.outcome != "passed"]
+        found = Explanation(release.name, problem, tuple(results), (), (), 0)
+        near = Neighbourhood(crew, ledger, problem, made)
+        if not bad:
+            return replace(found, advice=_advice(near, ()))
+        if any(r.outcome == "failed" for r in bad):
+            # Most problems near it would end their worker too, at a tenth of a second each.
+            return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(_FAILED,))
+        try:
+            return _searched(found, near, {m.role: m.call for m in made}, bad)
+        except Collapse as error:
+            note = f"the search was given up: {error.message}"
+            return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(note,))
+
+
+def _searched(
+    found: Explanation,
+    near: Neighbourhood,
+    calls: Mapping[str, Call],
+    bad: Sequence[CallResult],
+) -> Explanation:
+    search = Search(near)
+    refusals = tuple(Refusal(r, tuple(blames(near, search, calls[r.role], r.role))) for r in bad)
+    nearest = search.nearest()[:_MOST_SUGGESTIONS]
+    return replace(
+        found,
+        refusals=refusals,
+        suggestions=tuple(_suggestion(found.problem, moves) for moves in nearest),
+        searched=search.tried,
+        advice=_advice(near, refusals),
+    )
+
+
+def _advice(near: Neighbourhood, refusals: Sequence[Refusal]) -> tuple[Advice, ...]:
+    """What is refused of the lengths, once each, and empty rows whether they are or not."""
+    told = {a.kind: a for r in refusals for b in r.blames for a in b.rows}
+    if "seq_lengths" in near.base:
+        told.update({a.kind: a for a in length_advice(near.base) if a.kind == "empty"})
+    return tuple(told.values())
+
+
+def _suggestion(problem: Problem, moves: Sequence[Move]) -> Suggestion:
+    axes = all_axes()
+    changes = tuple(
+        Change({n: axes[n].label(v) for n, v in m.changes.items()}, m.words, m.cost) for m in moves
+    )
+    given = dict(problem.given)
+    for change in changes:
+        given.update(change.changes)
+    return Suggestion(Problem(given), changes, rank(moves).levels)

@@ -1,0 +1,87 @@
+"""Since when: how every release that is here, or on the index, answers one problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyharness.analyze.explanation import Answer, Span, answer_of, spans
+from pyharness.api.progress import Progress, silent
+from pyharness.api.trying import try_calls
+from pyharness.engine.worker import DEFAULT_TIMEOUT_S
+from pyharness.errors import HarnessError
+from pyharness.releases.cache import list_cached
+from pyharness.releases.model import Release
+from pyharness.spec.problem import Problem
+
+_AT_ONCE = 4  # starting a release is mostly reading it from disk
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The answers of releases over time.
+
+    ``notes``  one for each release that could not be asked.
+    """
+
+    spans: list[Span]
+    notes: list[str]
+
+
+def history(
+    problem: Problem,
+    releases: Iterable[Release],
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    progress: Progress = silent,
+) -> History:
+    """How each of these releases answers a problem, as ranges of versions.
+
+    A release without a version has no place among the others and is left out.
+    """
+    asked = [r for r in releases if r.numbers is not None]
+    done = 0
+
+    def ask(release: Release) -> Answer | str:
+        nonlocal done
+        try:
+            results = try_calls(release, problem, timeout_s)
+        except HarnessError as error:
+            return f"{release.name} could not be asked: {error.message}"
+        finally:
+            done += 1
+            progress("asking other releases", done, len(asked))
+        return answer_of(release.name, release.numbers or (), results)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(ask, asked))
+    answers = [a for a in found if isinstance(a, Answer)]
+    return History(spans(answers), [n for n in found if isinstance(n, str)])
+
+
+def cached_releases(own: Release) -> list[Release]:
+    """The releases in the cache, with the one in question if it lies elsewhere."""
+    cached = [entry.release() for entry in list_cached()]
+    return cached if any(r.name == own.name for r in cached) else [*cached, own]
+
+
+def every_release(own: Release, progress: Progress = silent) -> tuple[list[Release], list[str]]:
+    """The newest build of every version on the index, fetched where it is not here.
+
+    Returns  the releases, and a note on each that could not be fetched.
+    Raises   HarnessError if the index cannot be asked.
+    """
+    from pyharness.releases.index import list_offers  # noqa: PLC0415 - the network's packages
+    from pyharness.releases.locate import resolve  # noqa: PLC0415
+
+    versions = list(dict.fromkeys(offer.version for offer in list_offers() if not offer.yanked))
+    found, notes = cached_releases(own), []
+    here = {r.version for r in found}
+    missing = [v for v in versions if v not in here]
+    for place, version in enumerate(missing):
+        progress("fetching releases", place, len(missing))
+        try:
+            found.append(resolve(version))
+        except HarnessError as error:
+            notes.append(f"{version} could not be fetched: {error.message}")
+    return found, notes

@@ -1,0 +1,169 @@
+"""From what a person has to a problem: words, JSON, a row, lengths, a mask, a framework's text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyharness.errors import UsageError
+from pyharness.spec.axes import PROJ_RULES
+from pyharness.spec.calls import all_axes
+from pyharness.spec.masks import MaskReading, read_lengths, read_mask, read_mask_file
+from pyharness.spec.problem import parse_problem
+from pyharness.spec.reading import Reading
+
+_TABLES = (".parquet", ".csv")
+_FORMS = "a .json file, - for JSON on stdin, or TABLE.parquet:ROW, TABLE.csv:ROW with ROW from 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where a problem comes from besides key=value words; None: not from there.
+
+    ``source``      JSON, or a row of a table.
+    ``time_major``  how the mask lies.
+    ``shape``       of the framework layer's input.
+    """
+
+    source: str | None = None
+    lengths: str | None = None
+    mask: str | None = None
+    time_major: bool | None = None
+    torch: str | None = None
+    keras: str | None = None
+    shape: str | None = None
+
+
+def read_problem(words: Sequence[str], sources: Sources) -> Reading:
+    """The problem that all of these describe together; ``key=value`` words win.
+
+    Raises  UsageError for whatever cannot be read, or for two sources of the same thing.
+    """
+    _refuse_pairs(sources)
+    texts: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    if sources.source is not None:
+        texts.update(_from_source(sources.source))
+    if sources.torch is not None or sources.keras is not None:
+        from pyharness.spec.frameworks import keras_problem, torch_problem  # noqa: PLC0415
+
+        made = (
+            torch_problem(sources.torch, sources.shape)
+            if sources.torch is not None
+            else keras_problem(sources.keras or "", sources.shape)
+        )
+        texts.update(made.words)
+        notes = tuple(made.notes)
+    own = parse_problem(words).given
+    texts.update(own)
+    mask = None
+    if sources.lengths is not None:
+        lengths = read_lengths(sources.lengths)
+        texts["seq_lengths"] = _list(lengths)
+        if "max_seq_length" not in texts:
+            texts["max_seq_length"] = str(max(lengths, default=0))
+    if sources.mask is not None:
+        mask = _masked(texts, sources)
+    problem = parse_problem([f"{name}={text}" for name, text in texts.items()])
+    if not (texts or mask):
+        raise UsageError(
+            "no problem is given", "write key=value words, or use --from, --torch, --mask …"
+        )
+    return Reading(problem, mask, notes)
+
+
+def _refuse_pairs(sources: Sources) -> None:
+    if sources.torch is not None and sources.keras is not None:
+        raise UsageError("both --torch and --keras are given", "a problem is one layer")
+    if sources.lengths is not None and sources.mask is not None:
+        raise UsageError("both --lengths and --mask are given", "either says how long each row is")
+    if sources.shape is not None and sources.torch is None and sources.keras is None:
+        raise UsageError(
+            "--input is the shape of a layer's input",
+            "give the layer with --torch or --keras, or write batch_size=, max_seq_length= and "
+            "input_size=",
+        )
+    if sources.time_major is not None and sources.mask is None:
+        raise UsageError("--time-major and --batch-major are about a mask", "give it with --mask")
+
+
+def _masked(texts: dict[str, str], sources: Sources) -> MaskReading:
+    """Puts a mask's sizes and lengths into the texts."""
+    batch, steps = texts.get("batch_size"), texts.get("max_seq_length")
+    mask = read_mask(
+        read_mask_file(sources.mask or ""),
+        time_major=sources.time_major,
+        batch_size=None if batch is None else int(batch),
+        max_seq_length=None if steps is None else int(steps),
+    )
+    texts["batch_size"] = str(mask.batch_size)
+    texts["max_seq_length"] = str(mask.max_seq_length)
+    if mask.lengths is not None:
+        texts["seq_lengths"] = _list(mask.lengths)
+    return mask
+
+
+def _list(lengths: Sequence[int]) -> str:
+    return f"[{','.join(str(n) for n in lengths)}]"
+
+
+def _from_source(text: str) -> dict[str, str]:
+    path, colon, row = text.rpartition(":")
+    if colon and path.endswith(_TABLES):
+        return _from_row(Path(path), row)
+    if text.endswith(_TABLES):
+        raise UsageError(f"{text} has many rows", f"say which: {text}:17, counted from 0")
+    try:
+        written = sys.stdin.read() if text == "-" else Path(text).expanduser().read_text("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"{text} is no text", _FORMS) from None
+    except OSError as error:
+        raise UsageError(f"{text} cannot be read: {error.strerror or error}", _FORMS) from None
+    return _from_json(written, "stdin" if text == "-" else text)
+
+
+def _from_json(written: str, where: str) -> dict[str, str]:
+    try:
+        data = json.loads(written)
+    except ValueError as error:
+        raise UsageError(f"{where} is no JSON: {error}", _FORMS) from None
+    if isinstance(data, dict) and isinstance(data.get("problem"), dict):
+        data = data["problem"]  # what `pyharness try --json` prints
+    if not isinstance(data, dict):
+        raise UsageError(f"{where} holds no problem", 'write an object: {"hidden_size": 256, …}')
+    return {name: _text(name, value) for name, value in data.items()}
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{','.join(str(v) for v in value)}]"
+    if value is None or isinstance(value, (dict, bool)):
+        raise UsageError(f"{name} is {json.dumps(value)}", "a name, a number or a list of lengths")
+    return str(value)
+
+
+def _from_row(path: Path, row: str) -> dict[str, str]:
+    """One row of a table that has the axes as columns."""
+    import pandas as pd  # noqa: PLC0415 - only for tables: it takes half a second
+
+    if not row.isdigit():
+        raise UsageError(f"{row!r} is no row of {path}", "rows count from 0")
+    try:
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", _FORMS) from None
+    if int(row) >= len(frame):
+        raise UsageError(f"{path} has no row {row}", f"it has {len(frame):,}, counted from 0")
+    record = frame.iloc[int(row)].dropna().to_dict()
+    if record.get("proj_rule") in PROJ_RULES:
+        record["proj_size"] = record["proj_rule"]
+    return {n: _cell(record[n]) for n in all_axes() if n in record}
+
+
+def _cell(value: Any) -> str:
+    """A cell as text: a column of integers with gaps comes back as floats."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,129 @@
+"""``pyharness explain``: why a problem is refused, what is accepted nearby, and since when."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from pyharness.cli.options import Cudnn, Json, Timeout
+
+
+def command(
+    cudnn: Cudnn,
+    problem: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
+        typer.Argument(
+            help="key=value words, for example cell_mode=lstm hidden_size=256; they win over what "
+            "the options say. What is not given has its default.",
+            metavar="KEY=VALUE…",
+        ),
+    ] = None,
+    source: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--from",
+            help="The problem as JSON (a file, or - for stdin), or a row of a table: "
+            "validity.parquet:17, counted from 0.",
+            metavar="FILE",
+        ),
+    ] = None,
+    lengths: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--lengths",
+            help="Length of each sequence: [5,3,2], or a file (.npy, .json, one number a line).",
+            metavar="LENGTHS",
+        ),
+    ] = None,
+    mask: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--mask",
+            help="Mask of the batch: a .npy of batch x time or time x batch, True where a step "
+            "counts.",
+            metavar="FILE.npy",
+        ),
+    ] = None,
+    time_major: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            "--time-major/--batch-major",
+            help="Which of the two the mask is (default: found from the sizes and the mask).",
+        ),
+    ] = None,
+    torch: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--torch",
+            help="A PyTorch layer as it is written: 'LSTM(256, 512, num_layers=2)'.",
+            metavar="TEXT",
+        ),
+    ] = None,
+    keras: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--keras", help="A Keras layer as it is written: 'LSTM(64)'.", metavar="TEXT"),
+    ] = None,
+    shape: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--input",
+            help="Shape of the layer's input: 120x64x256, in the framework's order.",
+            metavar="AxBxC",
+        ),
+    ] = None,
+    all_releases: Annotated[
+        bool,
+        typer.Option(
+            "--all-releases",
+            help="Ask every release of the index since when; fetches what is not cached (300 MB "
+            "each).",
+        ),
+    ] = False,
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Say which argument of which call is refused, why, since when, and what works instead."""
+    from pyharness.api.explaining import explain
+    from pyharness.api.history import cached_releases, every_release, history
+    from pyharness.api.progress import fetching
+    from pyharness.api.reading import Sources, read_problem
+    from pyharness.cli.progress import shown
+    from pyharness.present.explaining import (
+        explanation_data,
+        render_explanation,
+        render_predictions,
+        render_reading,
+        render_recipes,
+        render_since,
+    )
+    from pyharness.present.jsons import dumps
+    from pyharness.releases.locate import resolve
+    from pyharness.spec.documented import predictions
+
+    reading = read_problem(
+        problem or [], Sources(source, lengths, mask, time_major, torch, keras, shape)
+    )
+    if not json and (said := render_reading(reading)):
+        typer.echo(f"{said}\n")
+    with shown("bytes") as progress:
+        release = resolve(cudnn, progress=fetching(cudnn, progress))
+    found = explain(release, reading.problem, timeout)
+    predicted = predictions(reading.problem, release.numbers)
+    if not json:
+        typer.echo(f"{render_explanation(found)}\n")
+    with shown("releases") as progress:
+        others = cached_releases(release)
+        notes: list[str] = []
+        if all_releases:
+            others, notes = every_release(release, progress)
+        past = history(reading.problem, others, timeout, progress)
+    notes += past.notes
+    if json:
+        data = explanation_data(found, past.spans, notes, predicted)
+        typer.echo(dumps({**data, "reading": reading.data()}))
+        return
+    typer.echo(f"{render_since(past.spans, notes, complete=all_releases)}\n")
+    typer.echo(render_predictions(predicted, reading.problem))
+    if recipes := render_recipes(found):
+        typer.echo(f"\n{recipes}")
