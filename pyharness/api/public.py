@@ -1,4 +1,4 @@
-"""The Python API: map, diff and try_problem, with the same words as the commands."""
+"""The Python API: map, diff, try_problem, explain and since, with the words of the commands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyharness.api.changes import write_changes
 from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, open_side, row_reasons
+from pyharness.api.explaining import explain as explain_problem
+from pyharness.api.history import history
 from pyharness.api.mapping import MapOptions, Reasons, map_release
+from pyharness.api.reading import Sources, read_problem
 from pyharness.api.trying import try_calls
+from pyharness.errors import UsageError
+from pyharness.releases.cache import list_cached
 from pyharness.releases.locate import resolve
 from pyharness.space.presets import build_space
 from pyharness.spec.problem import CallResult, parse_problem
@@ -19,7 +24,9 @@ from pyharness.store.reading import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
+    from pyharness.analyze.explanation import Explanation, Span
     from pyharness.analyze.map_diff import MapDiff
 
 
@@ -105,5 +112,48 @@ def try_problem(cudnn: str, problem: Mapping[str, Any] | Sequence[str]) -> list[
     Returns      one result a call, with cuDNN's own reason.
     Raises       UsageError for an unknown key or value.
     """
-    words = _axis_texts(problem) if isinstance(problem, Mapping) else list(problem)
-    return try_calls(resolve(cudnn), parse_problem(words))
+    return try_calls(resolve(cudnn), parse_problem(_words(problem)))
+
+
+def explain(
+    cudnn: str,
+    problem: Mapping[str, Any] | Sequence[str] = (),
+    *,
+    mask: NDArray[Any] | str | None = None,
+    time_major: bool | None = None,
+    torch: str | None = None,
+    keras: str | None = None,
+    input_shape: Sequence[int] | None = None,
+) -> Explanation:
+    """Which argument of which call is refused, what is allowed, and what is accepted nearby.
+
+    ``problem``      axis name to value, or ``key=value`` words; they win over the rest.
+    ``mask``         [batch, time] or [time, batch], True where a step counts; or its file.
+    ``torch``, ``keras``  a layer as it is written, ``LSTM(256, 512)``; it is not evaluated.
+    ``input_shape``  of the layer's input, in the framework's order.
+    Returns          the calls' results, the arguments to blame, and accepted problems.
+    Raises           UsageError for what cannot be read, and for a mask that no lengths express.
+    """
+    shape = None if input_shape is None else "x".join(str(n) for n in input_shape)
+    sources = Sources(mask=mask, time_major=time_major, torch=torch, keras=keras, shape=shape)
+    reading = read_problem(_words(problem), sources)
+    if reading.mask is not None and reading.mask.lengths is None:
+        raise UsageError(
+            f"the mask has no lengths: {'; '.join(reading.mask.summary)}",
+            "each row must be steps that count followed by padding",
+        )
+    return explain_problem(resolve(cudnn), reading.problem)
+
+
+def since(problem: Mapping[str, Any] | Sequence[str]) -> list[Span]:
+    """How the cached releases answer a problem, as ranges of versions, oldest first.
+
+    ``problem``  axis name to value, or ``key=value`` words.
+    Raises       UsageError for an unknown key or value.
+    """
+    releases = [entry.release() for entry in list_cached()]
+    return history(parse_problem(_words(problem)), releases).spans
+
+
+def _words(problem: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    return _axis_texts(problem) if isinstance(problem, Mapping) else list(problem)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pyharness.errors import UsageError
 from pyharness.spec.axes import PROJ_RULES
 from pyharness.spec.calls import all_axes
@@ -25,13 +28,14 @@ class Sources:
     """Where a problem comes from besides key=value words; None: not from there.
 
     ``source``      JSON, or a row of a table.
+    ``mask``        a file, or the array itself.
     ``time_major``  how the mask lies.
     ``shape``       of the framework layer's input.
     """
 
     source: str | None = None
     lengths: str | None = None
-    mask: str | None = None
+    mask: str | NDArray[Any] | None = None
     time_major: bool | None = None
     torch: str | None = None
     keras: str | None = None
@@ -94,8 +98,9 @@ def _refuse_pairs(sources: Sources) -> None:
 def _masked(texts: dict[str, str], sources: Sources) -> MaskReading:
     """Puts a mask's sizes and lengths into the texts."""
     batch, steps = texts.get("batch_size"), texts.get("max_seq_length")
+    given = sources.mask
     mask = read_mask(
-        read_mask_file(sources.mask or ""),
+        given if isinstance(given, np.ndarray) else read_mask_file(given or ""),
         time_major=sources.time_major,
         batch_size=None if batch is None else int(batch),
         max_seq_length=None if steps is None else int(steps),

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -244,3 +245,25 @@ def test_without_a_folder_nothing_is_left(
     assert pyharness.try_problem(str(fake), {"hidden_size": 0})[0].status == "BAD_PARAM"
     assert list(scratch.iterdir()) == []
     assert [p.name for p in tmp_path.iterdir()] == ["scratch"]
+
+
+def test_explaining_a_mask_from_python() -> None:
+    mask = np.ones((3, 4), bool)
+    mask[1, 2:] = False
+    found = pyharness.explain(NEW, {"layout": "seq_major_packed"}, mask=mask)
+    assert found.refusals[0].blames[0].rows[0].rows == (2,)  # 4 after 2
+    assert found.suggestions[0].problem.given["seq_lengths"] == "[4,4,2]"
+    mask[1, 0] = False
+    with pytest.raises(UsageError, match="row 1: masked steps before the first step that counts"):
+        pyharness.explain(NEW, mask=mask)
+    layer = pyharness.explain(NEW, torch="LSTM(8, 16, proj_size=4)", input_shape=(7, 3, 8))
+    assert layer.accepted
+    assert layer.problem.given["proj_size"] == "4"
+
+
+def test_since_when_from_python(cudnn: Callable[[str], Release]) -> None:
+    for version in ("9.12.0.46", "9.13.0.50"):
+        cudnn(version)
+    spans = pyharness.since({"data_type": "bfloat16"})
+    assert [s.outcome for s in spans] == ["refused", "accepted"]
+    assert spans[-1].first == "9.13.0"

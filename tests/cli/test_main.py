@@ -13,7 +13,17 @@ import pytest
 import typer
 
 from pyharness import __version__
-from pyharness.cli import diff, doctor, fetch, main, map, presets, releases, try_  # noqa: A004
+from pyharness.cli import (
+    diff,
+    doctor,
+    explain,
+    fetch,
+    main,
+    map,  # noqa: A004
+    presets,
+    releases,
+    try_,
+)
 from pyharness.errors import HarnessError
 from pyharness.space.presets import build_space, preset_names
 
@@ -21,6 +31,7 @@ COMMANDS = {
     "diff": diff,
     "map": map,
     "try": try_,
+    "explain": explain,
     "releases": releases,
     "fetch": fetch,
     "presets": presets,
@@ -75,13 +86,16 @@ def test_help_of_a_command_names_every_option(
     monkeypatch.setenv("COLUMNS", "200")
     said = run(command, "--help")
     assert (said.code, said.err) == (0, "")
-    parameters = list(inspect.signature(COMMANDS[command].command).parameters)
-    assert parameters
+    parser = vars(typer.main.get_command(main.app))["commands"][command]
+    parameters = parser.params
+    # What the signature has and what the parser knows are the same.
+    assert {p.name for p in parameters} == set(
+        inspect.signature(COMMANDS[command].command).parameters
+    )
     words = said.out.replace("[", " ").replace("]", " ").replace(",", " ").split()
-    for name in parameters:
-        option = "--" + name.replace("_", "-")
-        known = [option, name.upper(), "KEY=VALUE…", "RELEASE…", name]
-        assert any(k in words for k in known), (name, said.out)
+    for parameter in parameters:
+        known = [*parameter.opts, str(parameter.name).upper(), "KEY=VALUE…", "RELEASE…"]
+        assert any(k in words for k in known), (parameter.name, said.out)
     assert "--help" in words
 
 

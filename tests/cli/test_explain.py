@@ -1,0 +1,130 @@
+"""``pyharness explain``: what it prints, as text and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyharness.releases import Release
+from tests.cli import test_main
+from tests.cli.test_main import Run
+
+run = test_main.run  # the fixture
+PACKED = ("seq_lengths=[5,7,0,3]", "max_seq_length=7", "layout=seq_major_packed")
+
+
+def sections(text: str) -> list[list[str]]:
+    """The parts between empty lines."""
+    return [part.splitlines() for part in text.strip().split("\n\n")]
+
+
+def test_a_refusal_in_words(run: Run) -> None:
+    said = run("explain", "--cudnn", "9.28.0.42", *PACKED)
+    assert (said.code, said.err) == (0, "")
+    head, refusal, accepted, nearest, since, gpu, lengths = sections(said.out)
+    assert head[0] == f"cuDNN 9.28.0.42+cu12: {' '.join(PACKED)}"
+    assert head[1].startswith("  with the defaults algo=standard ")
+    assert refusal == [
+        "cudnnSetRNNDataDescriptor (data descriptor of x and data descriptor of y): BAD_PARAM",
+        "  cuDNN's condition: isSortedSequences == false",
+        "  to blame, each enough to change alone:",
+        "    seqLengthArray (seq_lengths) = [5,7,0,3]",
+        "        row 2: length 0, 3 of 4 sequences have steps",
+        *refusal[5:7],
+        "        allowed: 1 to max_seq_length=7, the longest 7, none longer than the one before",
+        "    layout = seq_major_packed",
+        "        allowed: seq_major_unpacked, batch_major_unpacked",
+    ]
+    assert "(row 1: 7 after 5)" in " ".join(refusal[5:7])
+    assert accepted == ["accepted: RNN descriptor, tensor descriptor of h, tensor descriptor of c"]
+    assert nearest[0].startswith("nearest accepted, of ")
+    assert nearest[1] == "  1. batch_size=3 seq_lengths=[7,5,3]"
+    assert since[0].startswith("since when (the ")
+    assert any("refused" in line and "9.28" in line for line in since)
+    assert gpu[0] == "on a GPU (predicted from documents, not run here):"
+    assert any(line.startswith("  - predicted: ") for line in gpu)
+    assert lengths[0] == "the lengths, with the same numbers in the end:"
+    assert '      order = np.argsort(-lengths, kind="stable")' in lengths
+    assert max(map(len, said.out.splitlines())) <= 100
+
+
+def test_what_is_accepted(run: Run, cudnn: Callable[[str], Release]) -> None:
+    for version in ("9.12.0.46", "9.13.0.50", "9.28.0.42"):
+        cudnn(version)
+    said = run("explain", "--cudnn", "9.28.0.42", "data_type=bfloat16")
+    assert said.code == 0
+    _, verdict, since, _ = sections(said.out)
+    assert verdict == ["all 5 host calls accept it"]
+    assert since[-1].startswith("  accepted from 9.13.0 on (the newest asked is 9.2")
+
+
+def test_the_same_as_data(run: Run) -> None:
+    said = run("explain", "--cudnn", "9.28.0.42", "--json", *PACKED)
+    data = json.loads(said.out)
+    assert (said.code, data["accepted"]) == (0, False)
+    assert [r["role"] for r in data["refusals"]] == ["x", "y"]
+    (lengths, layout) = data["refusals"][0]["blames"]
+    assert (lengths["argument"], layout["argument"]) == ("seqLengthArray", "layout")
+    assert [row["rows"] for row in lengths["rows"]] == [[2], [1, 3]]
+    assert data["suggestions"][0]["problem"]["seq_lengths"] == "[7,5,3]"
+    assert data["suggestions"][0]["levels"] == [0]
+    assert data["since"][-1]["outcome"] == "refused"
+    assert {p["provenance"] for p in data["predicted"]} == {"predicted"}
+    assert "BD-LEN-ZERO" in {p["rule"] for p in data["predicted"]}
+    # What it suggests can be asked again as it stands.
+    again = run("explain", "--cudnn", "9.28.0.42", "--json", data["suggestions"][0]["command"])
+    assert again.code == 2  # one word: it is split by the shell, not by us
+    words = data["suggestions"][0]["command"].split()
+    assert json.loads(run("explain", "--cudnn", "9.28.0.42", "--json", *words).out)["accepted"]
+
+
+def test_a_mask_that_is_no_lengths(run: Run, tmp_path: Path) -> None:
+    mask = np.ones((3, 4), bool)
+    mask[1, :2] = False
+    np.save(tmp_path / "m.npy", mask)
+    said = run("explain", "--cudnn", "9.28.0.42", "--mask", tmp_path / "m.npy")
+    assert said.code == 0
+    first = sections(said.out)[0]
+    assert first[0] == "mask (batch x time): 3 sequences of up to 4 steps"
+    assert "row 1" in first[1]
+    assert "no lengths that any release of cuDNN could be given" in " ".join(first)
+    data = json.loads(
+        run("explain", "--cudnn", "9.28.0.42", "--mask", tmp_path / "m.npy", "--json").out
+    )
+    assert data["reading"]["mask"]["lengths"] is None
+    assert data["reading"]["mask"]["faults"][0]["kind"] == "left_padding"
+
+
+def test_a_layer_of_a_framework(run: Run) -> None:
+    layer = "LSTM(256, 512, num_layers=2, proj_size=64)"
+    said = run("explain", "--cudnn", "9.28.0.42", "--torch", layer, "--input", "120x64x256")
+    assert said.code == 0
+    assert "input_size=256" in said.out
+    assert "proj_size=64" in said.out
+    assert "all 5 host calls accept it" in said.out
+    wrong = run("explain", "--cudnn", "9.28.0.42", "--torch", "LSTM(n, 512)")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["hiden_size=3"], "unknown key 'hiden_size'"),
+        (["hidden_size=1,2"], "more than one value"),
+        (["seq_lengths=[3,2]", "batch_size=3"], "a list of 2 entries, batch_size is 3"),
+        ([], "no problem is given"),
+        (["--from", "nowhere.json"], "nowhere.json cannot be read"),
+        (["--mask", "nowhere.npy"], "nowhere.npy"),
+        (["--lengths", "3,x"], "x"),
+    ],
+)
+def test_bad_input(run: Run, words: list[str], message: str) -> None:
+    said = run("explain", "--cudnn", "9.28.0.42", *words)
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
+    assert "Traceback" not in said.err
