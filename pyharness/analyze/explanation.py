@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyharness.spec.documented import Prediction
 from pyharness.spec.length_advice import Advice
 from pyharness.spec.problem import CallResult, Problem
 
@@ -50,11 +51,13 @@ class Suggestion:
 
     ``changes``  what sets it apart, each with its cost.
     ``levels``   how much it changes the computation, the greatest first (analyze.moves).
+    ``predicted``  documented rules that calls on a GPU may yet refuse it by.
     """
 
     problem: Problem
     changes: tuple[Change, ...]
     levels: tuple[int, ...]
+    predicted: tuple[Prediction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ def length_advice(base: Mapping[str, int], limit: int | None = None) -> tuple[Ad
     ``limit``  the most steps that are taken; None: nothing is known of one.
     """
     return advise(
-        lengths_of(base),
+        lengths_of(base) if base["batch_size"] else (),
+        batch_size=base["batch_size"],
         max_seq_length=base["max_seq_length"],
         packed=base["layout"] == _PACKED,
         bidirectional=base.get("direction_mode", _UNIDIRECTIONAL) != _UNIDIRECTIONAL,

@@ -86,7 +86,9 @@ def _blame(
         rows = [a for a in length_advice(near.base) if a.kind in kinds]
     else:
         allowed = _allowed(search, role, name, others)
-    if name == "max_seq_length" and search.step_limit is not None:
+    if near.base.get(name) == 0 and name in ("batch_size", "max_seq_length"):
+        rows = length_advice(near.base)
+    elif name == "max_seq_length" and search.step_limit is not None:
         advice = length_advice(near.base, search.step_limit)
         rows = [a for a in advice if a.kind == "too_many_steps"]
     value = all_axes()[name].label(near.base[name])

@@ -18,6 +18,8 @@ from pyharness.engine.neighbours import Neighbourhood
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
 from pyharness.spec.calls import Call, all_axes
+from pyharness.spec.documented import predictions
+from pyharness.spec.enums import ReleaseNumber
 from pyharness.spec.ledger import Ledger
 from pyharness.spec.length_advice import Advice
 from pyharness.spec.problem import CallResult, Problem
@@ -54,7 +56,7 @@ def explain(
             # Most problems near it would end their worker too, at a tenth of a second each.
             return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(_FAILED,))
         try:
-            return _searched(found, near, {m.role: m.call for m in made}, bad)
+            return _searched(found, near, {m.role: m.call for m in made}, bad, release.numbers)
         except Collapse as error:
             note = f"the search was given up: {error.message}"
             return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(note,))
@@ -65,28 +67,40 @@ def _searched(
     near: Neighbourhood,
     calls: Mapping[str, Call],
     bad: Sequence[CallResult],
+    version: ReleaseNumber | None,
 ) -> Explanation:
     search = Search(near)
     refusals = tuple(Refusal(r, tuple(blames(near, search, calls[r.role], r.role))) for r in bad)
-    nearest = search.nearest()[:_MOST_SUGGESTIONS]
+    suggestions: dict[frozenset[tuple[str, str]], Suggestion] = {}
+    for moves in search.nearest():
+        suggestion = _suggestion(found.problem, moves, version)
+        # Two ways to one problem are one suggestion, the nearer way.
+        suggestions.setdefault(frozenset(suggestion.problem.given.items()), suggestion)
     return replace(
         found,
         refusals=refusals,
-        suggestions=tuple(_suggestion(found.problem, moves) for moves in nearest),
+        suggestions=tuple(suggestions.values())[:_MOST_SUGGESTIONS],
         searched=search.tried,
         advice=_advice(near, refusals),
     )
 
 
 def _advice(near: Neighbourhood, refusals: Sequence[Refusal]) -> tuple[Advice, ...]:
-    """What is refused of the lengths, once each, and empty rows whether they are or not."""
+    """What is refused of the lengths, once each, and what other releases or later calls refuse.
+
+    That is every property of lengths that are accepted, and of refused ones the empty rows.
+    """
     told = {a.kind: a for r in refusals for b in r.blames for a in b.rows}
     if "seq_lengths" in near.base:
-        told.update({a.kind: a for a in length_advice(near.base) if a.kind == "empty"})
+        for advice in length_advice(near.base):
+            if not refusals or advice.kind == "empty":
+                told.setdefault(advice.kind, advice)
     return tuple(told.values())
 
 
-def _suggestion(problem: Problem, moves: Sequence[Move]) -> Suggestion:
+def _suggestion(
+    problem: Problem, moves: Sequence[Move], version: ReleaseNumber | None
+) -> Suggestion:
     axes = all_axes()
     changes = tuple(
         Change({n: axes[n].label(v) for n, v in m.changes.items()}, m.words, m.cost) for m in moves
@@ -94,4 +108,6 @@ def _suggestion(problem: Problem, moves: Sequence[Move]) -> Suggestion:
     given = dict(problem.given)
     for change in changes:
         given.update(change.changes)
-    return Suggestion(Problem(given), changes, rank(moves).levels)
+    new = Problem(given)
+    refused = tuple(p for p in predictions(new, version) if p.refuses and p.speaks_of(new))
+    return Suggestion(new, changes, rank(moves).levels, refused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from pyharness.errors import UsageError
 from pyharness.spec.axes import PROJ_RULES
 from pyharness.spec.calls import all_axes
-from pyharness.spec.masks import MaskReading, read_lengths, read_mask, read_mask_file
+from pyharness.spec.frameworks import FrameworkProblem, keras_problem, torch_problem
+from pyharness.spec.length_text import read_lengths
+from pyharness.spec.masks import MaskReading, read_mask, read_mask_file
 from pyharness.spec.problem import parse_problem
 from pyharness.spec.reading import Reading
 
@@ -48,36 +50,54 @@ def read_problem(words: Sequence[str], sources: Sources) -> Reading:
     Raises  UsageError for whatever cannot be read, or for two sources of the same thing.
     """
     _refuse_pairs(sources)
-    texts: dict[str, str] = {}
-    notes: tuple[str, ...] = ()
-    if sources.source is not None:
-        texts.update(_from_source(sources.source))
-    if sources.torch is not None or sources.keras is not None:
-        from pyharness.spec.frameworks import keras_problem, torch_problem  # noqa: PLC0415
-
-        made = (
-            torch_problem(sources.torch, sources.shape)
-            if sources.torch is not None
-            else keras_problem(sources.keras or "", sources.shape)
-        )
-        texts.update(made.words)
-        notes = tuple(made.notes)
     own = parse_problem(words).given
-    texts.update(own)
-    mask = None
+    texts = {} if sources.source is None else _from_source(sources.source)
+    layer = _layer(sources, None)
+    known = {**texts, **(layer.words if layer else {}), **own}
+    mask = None if sources.mask is None else _mask(sources, known)
+    lengths = mask.lengths if mask else None
     if sources.lengths is not None:
         lengths = read_lengths(sources.lengths)
-        texts["seq_lengths"] = _list(lengths)
-        if "max_seq_length" not in texts:
-            texts["max_seq_length"] = str(max(lengths, default=0))
-    if sources.mask is not None:
-        mask = _masked(texts, sources)
-    problem = parse_problem([f"{name}={text}" for name, text in texts.items()])
-    if not (texts or mask):
+    if lengths is not None:
+        texts["seq_lengths"] = f"[{','.join(str(n) for n in lengths)}]"
+        texts["batch_size"] = str(len(lengths))
+        if mask is None and "max_seq_length" not in known:
+            texts["max_seq_length"] = str(max(lengths))
+        layer = _layer(sources, lengths)
+    if mask is not None:
+        texts["batch_size"], texts["max_seq_length"] = (
+            str(mask.batch_size),
+            str(mask.max_seq_length),
+        )
+    # What a framework makes of lengths, such as sorting them, is what cuDNN gets to see.
+    texts.update({**(layer.words if layer else {}), **own})
+    if not texts:
         raise UsageError(
             "no problem is given", "write key=value words, or use --from, --torch, --mask …"
         )
-    return Reading(problem, mask, notes)
+    problem = parse_problem([f"{name}={text}" for name, text in texts.items()])
+    return Reading(problem, mask, layer.notes if layer else ())
+
+
+def _layer(sources: Sources, lengths: Sequence[int] | None) -> FrameworkProblem | None:
+    """What the framework's text means, with these lengths; None where there is no such text."""
+    if sources.torch is not None:
+        return torch_problem(sources.torch, sources.shape, lengths)
+    if sources.keras is not None:
+        return keras_problem(sources.keras, sources.shape, lengths)
+    return None
+
+
+def _mask(sources: Sources, known: Mapping[str, str]) -> MaskReading:
+    """The mask, read in the light of the batch that the rest describes."""
+    given = sources.mask
+    batch, steps = known.get("batch_size"), known.get("max_seq_length")
+    return read_mask(
+        given if isinstance(given, np.ndarray) else read_mask_file(given or ""),
+        time_major=sources.time_major,
+        batch_size=None if batch is None else int(batch),
+        max_seq_length=None if steps is None else int(steps),
+    )
 
 
 def _refuse_pairs(sources: Sources) -> None:
@@ -93,27 +113,6 @@ def _refuse_pairs(sources: Sources) -> None:
         )
     if sources.time_major is not None and sources.mask is None:
         raise UsageError("--time-major and --batch-major are about a mask", "give it with --mask")
-
-
-def _masked(texts: dict[str, str], sources: Sources) -> MaskReading:
-    """Puts a mask's sizes and lengths into the texts."""
-    batch, steps = texts.get("batch_size"), texts.get("max_seq_length")
-    given = sources.mask
-    mask = read_mask(
-        given if isinstance(given, np.ndarray) else read_mask_file(given or ""),
-        time_major=sources.time_major,
-        batch_size=None if batch is None else int(batch),
-        max_seq_length=None if steps is None else int(steps),
-    )
-    texts["batch_size"] = str(mask.batch_size)
-    texts["max_seq_length"] = str(mask.max_seq_length)
-    if mask.lengths is not None:
-        texts["seq_lengths"] = _list(mask.lengths)
-    return mask
-
-
-def _list(lengths: Sequence[int]) -> str:
-    return f"[{','.join(str(n) for n in lengths)}]"
 
 
 def _from_source(text: str) -> dict[str, str]:

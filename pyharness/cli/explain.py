@@ -72,6 +72,15 @@ def command(
             metavar="AxBxC",
         ),
     ] = None,
+    failed_in: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--failed-in",
+            help="The call that failed on a GPU, by its C name, for example "
+            "cudnnRNNBackwardData_v8: lists what documents ask of the program there.",
+            metavar="CALL",
+        ),
+    ] = None,
     all_releases: Annotated[
         bool,
         typer.Option(
@@ -91,6 +100,7 @@ def command(
     from pyharness.cli.progress import shown
     from pyharness.present.explaining import (
         explanation_data,
+        render_checklist,
         render_explanation,
         render_predictions,
         render_reading,
@@ -99,8 +109,10 @@ def command(
     )
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
-    from pyharness.spec.documented import predictions
+    from pyharness.spec.documented import predictions, check_call
 
+    if failed_in is not None:
+        check_call(failed_in)
     reading = read_problem(
         problem or [], Sources(source, lengths, mask, time_major, torch, keras, shape)
     )
@@ -125,5 +137,7 @@ def command(
         return
     typer.echo(f"{render_since(past.spans, notes, complete=all_releases)}\n")
     typer.echo(render_predictions(predicted, reading.problem))
+    if failed_in is not None:
+        typer.echo(f"\n{render_checklist(predicted, failed_in)}")
     if recipes := render_recipes(found):
         typer.echo(f"\n{recipes}")

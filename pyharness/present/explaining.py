@@ -18,18 +18,29 @@ _WIDTH = 100
 _MOST_WORDS = 160  # characters of a value: a list of lengths may have thousands
 _MOST_PREDICTIONS = 8
 _MOST_FAULTS = 5
+_SHAPES = "x, y: steps x batch x width; h, c: layers and directions x batch x width"
 # What a prediction may hang on and still be worth telling: nothing that the program passes later.
 _OF_THE_MACHINE = {"compute_capability", "cuda_version", "os", "fwd_mode"}
 
 
-def render_explanation(found: Explanation) -> str:
-    """Who refuses it and why, and what is accepted nearby; ends without a newline."""
+def render_explanation(found: Explanation, reading: Reading | None = None) -> str:
+    """Who refuses it and why, and what is accepted nearby; ends without a newline.
+
+    ``reading``  where the problem came from: of a mask that is no lengths it says so once more.
+    """
     words = _command(found.problem.given) or "the defaults"
     lines = _wrapped(f"cuDNN {found.release}: {words}", 0, 2)
     lines += _wrapped(f"with the defaults {_command(found.problem.defaults)}", 2)
+    shapes = found.problem.shapes.items()
+    handed = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in shapes)
+    lines += _wrapped(f"so {handed} ({_SHAPES})", 2)
     lines.append("")
+    no_lengths = reading is not None and reading.mask is not None and not reading.mask.lengths
     if found.accepted:
-        lines.append(f"all {len(found.results)} host calls accept it")
+        verdict = f"all {len(found.results)} host calls accept it"
+        lines.append(
+            f"the mask cannot be given; as if it were full, {verdict}" if no_lengths else verdict
+        )
         return "\n".join([*lines, *_notes(found)])
     for refusals in _alike(found.refusals):
         lines += [*_refusal(refusals), ""]
@@ -115,6 +126,8 @@ def _suggestion(number: int, suggestion: Suggestion) -> list[str]:
         what = f"{change.words}: {change.cost}" if change.words else change.cost
         head = f"{', '.join(change.changes)}: " if len(suggestion.changes) > 1 else ""
         lines += _wrapped(f"{head}{what}", 5)
+    for one in suggestion.predicted:
+        lines += _wrapped(f"but predicted on a GPU: {one.rule.says} ({one.rule.id})", 5)
     return lines
 
 
@@ -184,11 +197,7 @@ def render_predictions(found: Sequence[Prediction], problem: Problem) -> str:
 
     Of what is true of any problem, such as the demand for a workspace, nothing is said.
     """
-    telling = [
-        p
-        for p in found
-        if p.rule.when.names & problem.telling and set(p.depends_on) <= _OF_THE_MACHINE
-    ]
+    telling = [p for p in found if p.speaks_of(problem) and _worth_telling(p)]
     lines = ["on a GPU (predicted from documents, not run here):"]
     if not telling:
         lines.append("  nothing documented speaks of this problem in particular: unknown")
@@ -200,10 +209,30 @@ def render_predictions(found: Sequence[Prediction], problem: Problem) -> str:
         calls = ", ".join(rule.later_calls)
         words = f"{rule.outcome} in {calls}; source grade {rule.grade} ({rule.meaning}): {source}"
         lines += _wrapped(words, 6)
+        lines += _wrapped(f"note: {rule.note}", 6) if rule.note else []
     rest = len(telling) - _MOST_PREDICTIONS
     if rest > 0:
         lines.append(f"  and {rest} more (--json has all)")
     return "\n".join(lines)
+
+
+def render_checklist(found: Sequence[Prediction], call: str) -> str:
+    """What documents ask of a program at one call, to be checked in it; ends without a newline."""
+    here = [p for p in found if call in p.rule.calls and p.rule.status != "accepted"]
+    lines = [f"what to check where {call} failed (from documents):"]
+    if not here:
+        lines.append("  no documented rule speaks of this call and this problem: unknown")
+    for one in here:
+        hangs = f" (look at {', '.join(one.depends_on)})" if one.depends_on else " (applies here)"
+        lines += _wrapped(f"- {one.rule.says}{hangs}", 2, 4)
+        lines += _wrapped(f"{one.rule.outcome}; {one.rule.id}, grade {one.rule.grade}", 6)
+    return "\n".join(lines)
+
+
+def _worth_telling(one: Prediction) -> bool:
+    """Nothing that hangs on what the program passes later, and no mere guess that all is well."""
+    guess = one.rule.grade == "M" and one.rule.status == "accepted"
+    return set(one.depends_on) <= _OF_THE_MACHINE and not guess
 
 
 def explanation_data(
@@ -236,6 +265,7 @@ def explanation_data(
                 "command": s.problem.command,
                 "levels": list(s.levels),
                 "changes": [asdict(c) for c in s.changes],
+                "predicted": [p.rule.id for p in s.predicted],
             }
             for s in found.suggestions
         ],

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pyharness.errors import UsageError, unknown_name
 from pyharness.spec import calls as c
 from pyharness.spec.axes import INT_MAX, INT_MIN, parse_values, resolve_proj_size
-from pyharness.spec.enums import DIRECTION_MODE
+from pyharness.spec.enums import CELL_MODE, DIRECTION_MODE
 from pyharness.spec.seq_lengths import literal_lengths
 
 _BIDIRECTIONAL = DIRECTION_MODE.parse("bidirectional")
+_LSTM = CELL_MODE.parse("lstm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,34 @@ class Problem:
         directions = 2 if self.value("direction_mode") == _BIDIRECTIONAL else 1
         return self.value("input_size"), output * directions
 
+    @property
+    def clips(self) -> bool:
+        """Whether the cell state is clipped, or clipping is set at all."""
+        return not {"clip_mode", "lclip", "rclip", "clip_nan_opt"}.isdisjoint(self.given)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, int, int]]:
+        """What each tensor has to be: x, y [steps, batch, width]; h, c [layers, batch, width].
+
+        ``layers`` are pseudo-layers, num_layers times the directions; c only of an LSTM.
+        """
+        batch = int(self._batch().get("batch_size", self.value("batch_size")))
+        steps, (x, y) = self.value("max_seq_length"), self.widths
+        directions = 2 if self.value("direction_mode") == _BIDIRECTIONAL else 1
+        layers = self.value("num_layers") * directions
+        if "vector_size" in self.given:
+            x = self.value("vector_size")
+        shapes = {"x": (steps, batch, x), "y": (steps, batch, y)}
+        shapes["h"] = (layers, batch, y // directions)
+        if self.value("cell_mode") == _LSTM:
+            shapes["c"] = (layers, batch, self.value("hidden_size"))
+        return shapes
+
     def calls(self, present: Sequence[str]) -> list[CallTexts]:
         """The host calls that it makes, in the documented order, of those that a release has."""
         made = [self._call(c.SET_RNN_DESCRIPTOR, "descriptor")]
         clip = c.SET_CLIP_V9 if c.SET_CLIP_V9.name in present else c.SET_CLIP_V8
-        if any(name in self.given for name in ("clip_mode", "lclip", "rclip", "clip_nan_opt")):
+        if self.clips:
             made.append(self._call(clip, "clip"))
         for role, width in zip(("x", "y"), self.widths, strict=True):
             if role == "x" and "vector_size" in self.given:
@@ -121,7 +145,10 @@ class Problem:
                 unfit = f"{role} would be {width} wide, which does not fit a 32-bit vector_size"
                 one = replace(one, unfit=unfit)
             made.append(one)
-        tensors = [self.given["tensor"]] if "tensor" in self.given else ["h", "c"]
+        if "tensor" in self.given:
+            tensors = [self.given["tensor"]]
+        else:  # only an LSTM has a cell state to describe
+            tensors = ["h", "c"] if self.value("cell_mode") == _LSTM else ["h"]
         made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t, **self._batch()}) for t in tensors]
         return [m for m in made if m.call.name in present]
 

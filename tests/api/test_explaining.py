@@ -76,8 +76,8 @@ def test_the_same_lengths_before_the_layout_was_checked(why: Explain) -> None:
     words = ("seq_lengths=[7,5,0,3]", "max_seq_length=7", "layout=seq_major_packed")
     found = why("8.9.7.29", *words)
     assert found.accepted
-    # Later calls are documented to refuse it, so the rows are told all the same.
-    assert [(a.kind, a.rows) for a in found.advice] == [("empty", (2,))]
+    # Later calls and releases refuse it, so the rows are told all the same.
+    assert [(a.kind, a.rows) for a in found.advice] == [("empty", (2,)), ("unsorted", (3,))]
 
 
 def test_only_what_this_release_refuses_of_the_lengths_is_blamed(why: Explain) -> None:

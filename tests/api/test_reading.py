@@ -113,10 +113,23 @@ def test_a_row_of_a_csv_file(tmp_path: Path) -> None:
 
 
 def test_lengths_pad_to_the_longest(tmp_path: Path) -> None:
-    assert given(lengths="5,3,9") == {"seq_lengths": "[5,3,9]", "max_seq_length": "9"}
+    sizes = {"seq_lengths": "[5,3,9]", "batch_size": "3", "max_seq_length": "9"}
+    assert given(lengths="5,3,9") == sizes
     assert given("max_seq_length=20", lengths="[5,3]")["max_seq_length"] == "20"
     np.save(tmp_path / "n.npy", np.array([4, 2]))
     assert given(lengths=str(tmp_path / "n.npy"))["seq_lengths"] == "[4,2]"
+
+
+def test_lengths_are_what_the_framework_makes_of_them(tmp_path: Path) -> None:
+    """PyTorch packs them, sorted; Keras hands them over as they are."""
+    packed = given(torch="GRU(8, 16)", shape="7x3x8", lengths="[2,7,5]")
+    assert (packed["layout"], packed["seq_lengths"]) == ("seq_major_packed", "[7,5,2]")
+    mask = np.arange(7) < np.array([[2], [7], [5]])
+    np.save(tmp_path / "m.npy", mask)
+    same = given(torch="GRU(8, 16)", shape="7x3x8", mask=str(tmp_path / "m.npy"))
+    assert same == packed
+    keras = given(keras="GRU(16)", shape="3x7x8", mask=str(tmp_path / "m.npy"))
+    assert (keras["layout"], keras["seq_lengths"]) == ("batch_major_unpacked", "[2,7,5]")
 
 
 def test_a_mask_gives_the_batch(tmp_path: Path) -> None:

@@ -111,6 +111,19 @@ def test_a_layer_of_a_framework(run: Run) -> None:
     assert wrong.err.startswith("error: ")
 
 
+def test_what_to_check_where_a_later_call_failed(run: Run) -> None:
+    words = ("explain", "--cudnn", "9.28.0.42", "cell_mode=gru", "--failed-in")
+    said = run(*words, "cudnnRNNBackwardData_v8")
+    assert said.code == 0
+    check = sections(said.out)[4]
+    assert check[0] == "what to check where cudnnRNNBackwardData_v8 failed (from documents):"
+    assert any("must follow a forward in training mode" in line for line in check)
+    assert not any("BW-" in line for line in check)  # that is another call
+    typo = run(*words, "cudnnRNNBackward")
+    assert (typo.code, typo.out) == (2, "")
+    assert "did you mean cudnnRNNBackwardData_v8" in typo.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -258,7 +258,7 @@ def test_a_long_batch_is_cut_at_the_limit() -> None:
     )
     assert (second.first, second.end, second.rows, second.lengths) == (65_535, 65_540, (0,), (5,))
     assert len(chunks([65_535])) == 1
-    assert chunks([0, 0]) == []
+    assert chunks([0, 0]) == chunks([]) == []
     with pytest.raises(UsageError, match="row 1 is -2"):
         chunks([3, -2])
     with pytest.raises(UsageError, match="a chunk of 0 steps"):
@@ -275,6 +275,7 @@ def test_packed_steps_count_the_rows_of_each_step(lengths: list[int]) -> None:
 def test_packed_steps_as_pytorch_counts_them() -> None:
     # torch.nn.utils.rnn.pack_padded_sequence(zeros(4, 3, 1), [4, 2, 1]).batch_sizes
     assert packed_steps([4, 2, 1]) == (3, 2, 1, 1)
+    assert packed_steps([]) == ()
     with pytest.raises(UsageError, match="row 0 is -1"):
         packed_steps([-1])
 
@@ -383,6 +384,15 @@ def test_padding_alone_above_the_limit_is_left_off() -> None:
     assert advice.kind == "too_many_steps"
     assert advice.rows == ()
     assert advice.recipes[0].title == "set max_seq_length=40"
+    found = kinds([0, 0], max_seq_length=70_000)
+    assert found["too_many_steps"].recipes[0].title == "set max_seq_length=1"
+    assert found["too_many_steps"].recipes[0].code == ""
+
+
+def test_a_wrong_number_of_lengths_names_the_rows_that_are_too_many() -> None:
+    assert kinds([1, 1], batch_size=0)["count"].rows == (0, 1)
+    assert kinds([1, 1], batch_size=-1)["count"].rows == ()
+    assert kinds([1], batch_size=3)["count"].rows == ()
 
 
 def random_batches(count: int) -> list[tuple[list[int], int, str]]:

@@ -114,6 +114,8 @@ def test_a_module_is_handed_to_cudnn_as_pytorch_does(text: str, words: dict[str,
         ("GRU(8, 192)", "persist_static_small_h"),
         ("GRU(8, 193)", "standard"),
         ("RNN(8, 384, nonlinearity='relu')", "persist_static_small_h"),
+        ("RNN(8, 385, nonlinearity='relu')", "standard"),
+        ("RNN(8, 384)", "persist_static_small_h"),
         ("RNN(8, 385)", "standard"),
         ("LSTM(8, 64, proj_size=8)", "standard"),
         ("LSTM(8, 64, dtype=torch.double)", "standard"),
@@ -124,10 +126,26 @@ def test_small_networks_get_their_own_algorithm(text: str, algo: str) -> None:
     assert torch_problem(text, lengths=[3, 2]).words["algo"] == "standard"
 
 
-def test_where_backwards_takes_another_algorithm() -> None:
-    assert "backwards PyTorch takes algo=standard" in said(torch_problem("LSTM(8, 129)"))
-    assert "backwards" not in said(torch_problem("LSTM(8, 128)"))
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("LSTM(8, {})", 128),
+        ("GRU(8, {})", 128),
+        ("RNN(8, {})", 256),
+        ("RNN(8, {}, nonlinearity='relu')", 256),
+    ],
+)
+def test_where_backwards_takes_another_algorithm(text: str, most: int) -> None:
+    note = f"backwards PyTorch takes algo=standard: hidden_size is above {most} there"
+    assert note in torch_problem(text.format(most + 1)).notes
+    assert "backwards" not in said(torch_problem(text.format(most)))
+
+
+def test_where_pytorch_asks_the_gpu_for_the_algorithm() -> None:
     assert "algo=persist_static here" in said(torch_problem("LSTM(256, 512, dtype=torch.half)"))
+    assert "algo=persist_static here" in said(torch_problem("LSTM(256, 1024, dtype=torch.half)"))
+    assert "persist_static" not in said(torch_problem("LSTM(256, 1152, dtype=torch.half)"))
+    assert "persist_static" not in said(torch_problem("LSTM(256, 512, 2, dtype=torch.half)"))
     assert "persist_static" not in said(torch_problem("LSTM(250, 512, dtype=torch.half)"))
     assert "persist_static" not in said(torch_problem("LSTM(256, 512)"))
 
@@ -233,6 +251,7 @@ KERAS = {
             "32x10x8",
             {"hidden_size": "64", "input_size": "8", "max_seq_length": "10", "batch_size": "32"},
         ),
+        ("LSTM(1)", None, {"hidden_size": "1"}),
         ("keras.layers.GRU(units=128)", None, {"hidden_size": "128", "cell_mode": "gru"}),
         (
             "tf.keras.layers.LSTM(4, dtype=tf.float64, kernel_regularizer=l2(0.01), name='a')",
@@ -382,6 +401,7 @@ def test_a_masked_batch_of_keras() -> None:
 )
 def test_what_keras_does_by_itself_is_said(text: str, note: str) -> None:
     assert note in said(keras_problem(text))
+    assert note not in said(keras_problem("LSTM(4)", "32x10x8"))
 
 
 @pytest.mark.parametrize(

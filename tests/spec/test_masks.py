@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -17,13 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pyharness.errors import UsageError
-from pyharness.spec.masks import (
-    gather_order,
-    read_lengths,
-    read_mask,
-    read_mask_file,
-)
-from tests.spec.test_batches import Network
+from pyharness.spec.masks import CLOSE_UP, read_mask, read_mask_file
+from tests.spec.test_batches import Network, follow
 
 MASKS = hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, max_side=7))
 
@@ -69,34 +63,25 @@ def test_every_fault_is_found_where_it_is(mask: np.ndarray[Any, Any]) -> None:
     assert read.lengths == (tuple(mask.sum(1).tolist()) if plain else None)
 
 
-@given(MASKS)
-def test_what_counts_moved_to_the_front_is_lengths(mask: np.ndarray[Any, Any]) -> None:
-    order = gather_order(mask)
-    moved = np.take_along_axis(mask, order, 1)
-    assert read_mask(moved, time_major=False).lengths == tuple(mask.sum(1).tolist())
-    for row, steps in enumerate(order):
-        kept = steps[: mask[row].sum()].tolist()
-        assert kept == np.flatnonzero(mask[row]).tolist()
-
-
 @given(MASKS, st.integers(0, 9), st.integers(1, 2))
-def test_moved_to_the_front_gives_what_a_network_that_skips_gives(
+def test_closing_up_gives_what_a_network_that_skips_gives(
     mask: np.ndarray[Any, Any], seed: int, directions: int
 ) -> None:
+    """The recipe as it is printed, against each row by itself with nothing but what counts."""
     draw = np.random.default_rng(seed)
     rows, steps = mask.shape
     network = Network(seed, 2, 3, directions=directions)
-    x = draw.uniform(-1, 1, (rows, steps, 2))
+    x = draw.uniform(-1, 1, (steps, rows, 2))
     hx, cx = (draw.uniform(-1, 1, (directions, rows, 3)) for _ in range(2))
-    order = gather_order(mask)
-    moved = np.take_along_axis(x, order[..., None], 1).swapaxes(0, 1)
-    y, hy, cy = network.run(moved, mask.sum(1), hx, cx)
-    for row in range(rows):  # by itself, with nothing but the steps that count
-        alone = x[row, mask[row]][:, None]
+    names = {"x": x, "mask": mask.T.copy(), "hx": hx, "cx": cx, "np": np}
+    y, hy, cy = follow(CLOSE_UP, names, network.run)
+    for row in range(rows):
+        counts = mask[row]
         one = slice(row, row + 1)
-        lengths = np.array([len(alone)])
-        y_one, hy_one, cy_one = network.run(alone, lengths, hx[:, one], cx[:, one])
-        assert np.array_equal(y[: len(alone), row], y_one[:, 0])
+        alone = x[counts, one]
+        y_one, hy_one, cy_one = network.run(alone, np.array([len(alone)]), hx[:, one], cx[:, one])
+        assert np.array_equal(y[counts, row], y_one[:, 0])
+        assert not y[~counts, row].any()
         assert np.array_equal(hy[:, one], hy_one)
         assert np.array_equal(cy[:, one], cy_one)
 
@@ -151,13 +136,15 @@ def test_sizes_decide_which_axis_is_time(mask: Any, sizes: Any, turned: bool) ->
     assert read.notes == ()
 
 
-def test_the_mask_decides_which_axis_is_time() -> None:
-    mask = prefix([1, 3, 2], 4)
+@pytest.mark.parametrize("lengths", [(1, 3, 2), (1, 3)])
+def test_the_mask_decides_which_axis_is_time(lengths: tuple[int, ...]) -> None:
+    mask = prefix(list(lengths), 4)
     for given_mask, turned in ((mask, False), (mask.T, True)):
         read = read_mask(given_mask)
-        assert (read.lengths, read.time_major) == ((1, 3, 2), turned)
+        assert (read.lengths, read.time_major) == (lengths, turned)
         words = "time x batch" if turned else "batch x time"
-        assert f"is read as {words}: only so" in read.notes[0]
+        size = "x".join(map(str, given_mask.shape))
+        assert f"the mask ({size}) is read as {words}: only so" in read.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -373,94 +360,3 @@ def test_a_path_that_is_no_file(tmp_path: Path) -> None:
         read_mask_file(tmp_path)
     with pytest.raises(UsageError, match="is no plain file"):
         read_mask_file("/dev/null")
-
-
-@pytest.mark.parametrize(
-    ("text", "lengths"),
-    [
-        ("[5,3,2]", (5, 3, 2)),
-        ("5,3,2", (5, 3, 2)),
-        (" [ 5, -3 , +2 ] ", (5, -3, 2)),
-        ("5 3 2", (5, 3, 2)),
-        ("7", (7,)),
-        ("[7]", (7,)),
-    ],
-)
-def test_lengths_out_of_a_text(text: str, lengths: tuple[int, ...]) -> None:
-    assert read_lengths(text) == lengths
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.npy", saved(lambda f: np.save(f, np.array([5, 3, 2], np.int32)))),
-        ("a.npz", saved(lambda f: np.savez(f, np.array([5, 3, 2], np.uint8)))),
-        ("a.json", b"[5, 3, 2]"),
-        ("a", b" [5,\n3, 2]"),
-        ("a.txt", b"5\n3\n\n2\n"),
-        ("a,b.txt", b" 5\r\n3 \r\n2"),
-    ],
-)
-def test_lengths_out_of_a_file(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-    lengths = read_lengths(str(tmp_path / name))
-    assert lengths == (5, 3, 2)
-    assert {type(n) for n in lengths} == {int}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[5,x,2]", "item 1 is 'x', no integer"),
-        ("5,,2", "item 1 is '', no integer"),
-        ("5,2.0", "item 1 is '2.0', no integer"),
-        ("[5,1_0]", "item 1 is '1_0', no integer"),
-        ("[5,٣]", "item 1 is '٣', no integer"),
-        ("[]", "item 0 is '', no integer"),
-        ("[5,3", "has no end"),
-        ("", "no lengths are given"),
-        ("[2147483648]", "item 0: 2147483648 does not fit"),
-        ("[" + "9" * 5000 + "]", "no integer"),
-        ("no/such.npy", "there is no file no/such.npy"),
-        ("/dev/null", "is no plain file"),
-        ("/", "is a folder"),
-    ],
-)
-def test_a_text_that_is_no_lengths(text: str, said: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read_lengths(text)
-    assert said in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("a.npy", NPY, "is 2x4 of bool"),
-        ("a.npy", saved(lambda f: np.save(f, np.array([1.5]))), "is 1 of float64"),
-        ("a.npy", saved(lambda f: np.save(f, np.array(3))), "is one value of int64"),
-        ("a.npy", saved(lambda f: np.save(f, np.array([1, 2**40]))), "length 1: 1099511627776"),
-        ("a.json", b"[5, 3.0]", "length 1 is 3.0, no integer"),
-        ("a.json", b"[true]", "length 0 is true, no integer"),
-        ("a.json", b"[1, [2]]", "length 1 is [2], no integer"),
-        ("a.json", b"[1, 99999999999]", "length 1: 99999999999 does not fit"),
-        ("a.json", b'{"a": 1}', "holds no list"),
-        ("a.json", b"[1,", "is no JSON"),
-        ("a.json", b"[" * 100_000, "is no JSON"),
-        ("a.json", b"[]", "no lengths are given"),
-        ("a.txt", b"5\n3 2\n", "length 1 is '3 2', no integer"),
-        ("a.txt", b"5\nthree\n", "length 1 is 'three', no integer"),
-        ("a.txt", b"\xff\xfe\x00", "is no text"),
-        ("a.txt", b"", "no lengths are given"),
-    ],
-)
-def test_a_file_that_is_no_lengths(tmp_path: Path, name: str, content: bytes, said: str) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError) as caught:
-        read_lengths(str(tmp_path / name))
-    assert said in caught.value.message
-
-
-@given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1))
-def test_lengths_that_are_written_are_read(lengths: list[int]) -> None:
-    assert read_lengths(json.dumps(lengths)) == tuple(lengths)
-    assert read_lengths(",".join(map(str, lengths))) == tuple(lengths)

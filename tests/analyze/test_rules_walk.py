@@ -1,0 +1,94 @@
+"""What is tried between tested values, and where the answers change."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyharness.analyze.rules_walk import (
+    MOST_CONTEXTS,
+    Price,
+    changes,
+    halve,
+    integers,
+    joined,
+    plan_walk,
+)
+
+
+def plan(values: list[int], profiles: list[list[int]], most: int, price: Price | None = None):  # type: ignore[no-untyped-def]
+    return plan_walk(values, np.arange(len(values)), np.array(profiles), most, price or Price())
+
+
+def test_all_gaps_are_tried_where_that_can_be_paid() -> None:
+    found = plan([10, 1, 5, 6], [[0, 0, 0, 1]], 100)
+    assert (found.spans, found.skipped) == ([(2, 4), (7, 9)], [])
+
+
+def test_narrow_gaps_come_first_and_the_rest_is_named() -> None:
+    found = plan([1, 4, 1000], [[0, 0, 1]], 10)
+    assert found.spans == [(2, 3), (5, 12)]
+    assert found.skipped == [(13, 999)]
+    none = plan([1, 4], [[0, 1]], 0)
+    assert (none.spans, none.skipped) == ([], [(2, 3)])
+
+
+def test_every_profile_has_a_context_and_those_where_the_axis_matters_have_more() -> None:
+    profiles = [[0, 0]] * 50 + [[0, 1]] * 200 + [[1, 1]] * 3 + [[1, 0]]
+    found = plan([1, 9], profiles, 1000)
+    assert found.of == 201 + 2
+    assert len(found.contexts) <= MOST_CONTEXTS
+    kinds = [tuple(profiles[c]) for c in found.contexts]
+    assert set(kinds) == {(0, 0), (0, 1), (1, 1), (1, 0)}
+    assert kinds.count((0, 0)) == kinds.count((1, 1)) == kinds.count((1, 0)) == 1
+    assert kinds.count((0, 1)) > 40
+
+
+@given(st.integers(-5, 20), st.integers(0, 40), st.floats(0.1, 3), st.floats(0, 2))
+def test_the_price_of_a_span_is_the_sum_of_its_values(
+    first: int, more: int, fixed: float, each: float
+) -> None:
+    price = Price(fixed, each)
+    expected = sum(fixed + each * max(v, 0) for v in range(first, first + more + 1))
+    assert price.of(first, first + more) == pytest.approx(expected)
+    assert price.of(first, first - 1) == 0
+
+
+def test_dear_values_end_a_span_earlier() -> None:
+    found = plan([0, 1000], [[0, 1]], 200, Price(1, 1))
+    # 1 + v summed over 1..18 is 189; 19 would add 20.
+    assert found.spans == [(1, 18)]
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=12, unique=True), st.data())
+def test_limits_are_where_an_answer_differs_from_the_one_before(
+    values: list[int], data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(-40, 30))
+    spans = [(first, first + data.draw(st.integers(0, 15)))]
+    tried = integers(values, spans).tolist()
+    assert tried == sorted({*values, *range(spans[0][0], spans[0][1] + 1)})
+    answers = {v: data.draw(st.integers(0, 2)) for v in tried}
+    limits, pairs = changes(np.array(tried), np.array([answers[v] for v in tried], np.uint8))
+    assert limits == {v for v in tried if v - 1 in answers and answers[v - 1] != answers[v]}
+    assert pairs == [(a, b) for a, b in pairwise(tried) if b > a + 1 and answers[a] != answers[b]]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 77, 99_999, 100_000])
+def test_halving_ends_at_the_limit(limit: int) -> None:
+    asked: list[int] = []
+
+    def answer(value: int) -> int:
+        asked.append(value)
+        return int(value >= limit)
+
+    assert halve((0, 100_000), answer) == limit
+    assert len(asked) <= 19
+
+
+def test_spans_are_joined() -> None:
+    assert joined([(5, 9), (1, 2), (3, 4), (20, 20), (8, 12)]) == [(1, 12), (20, 20)]

@@ -1,0 +1,276 @@
+"""Rules of libraries: what was planted is found between tested values; what real releases check."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from pyharness.analyze.rules_diff import compare_rules
+from pyharness.analyze.rules_release import CallRules, ReleaseRules
+from pyharness.api.diffing import open_side
+from pyharness.api.mapping import MapOptions, map_release
+from pyharness.api.ruling import find_all, rules_folder
+from pyharness.api.thresholds import Library, limits_to_add, mapped, walk_axes
+from pyharness.releases import Release
+from pyharness.space.presets import build_space
+from pyharness.store.reading import MapFolder
+from tests.doubles.build import CSRC, SOURCE
+
+CALL = "cudnnSetRNNDescriptor_v8"
+DATA = "cudnnSetRNNDataDescriptor"
+# The fake library, tame, with refusals that lie between any two values that somebody would try.
+PLANTED = """
+#define cudnnSetRNNDescriptor_v8 unplanted
+#include "fake_cudnn.cpp"
+#undef cudnnSetRNNDescriptor_v8
+extern "C" Status cudnnSetRNNDescriptor_v8(
+    Descriptor rnn, Enum algo, Enum cell_mode, Enum bias_mode, Enum direction_mode,
+    Enum input_mode, Enum data_type, Enum math_prec, Enum math_type, std::int32_t input_size,
+    std::int32_t hidden_size, std::int32_t proj_size, std::int32_t num_layers,
+    Descriptor dropout, std::uint32_t aux_flags) {
+    const char *const name = "cudnnSetRNNDescriptor_v8";
+    if (algo == 1 && hidden_size >= 100 && hidden_size <= 199)
+        return refuse(not_supported(), name, "a pocket");
+    if (algo != 1 && hidden_size > 700) return refuse(not_supported(), name, "too wide");
+    if (input_size == 7) return refuse(bad_param(), name, "seven");
+    if (input_size > 1000000) return refuse(bad_param(), name, "far away");
+    return ::unplanted(rnn, algo, cell_mode, bias_mode, direction_mode, input_mode, data_type,
+                       math_prec, math_type, input_size, hidden_size, proj_size, num_layers,
+                       dropout, aux_flags);
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def pockets(build: Callable[..., Path]) -> Path:
+    """The library with the planted refusals, compiled once for all processes of a test run."""
+    folder = build().parent
+    target = folder / "libcudnn_pockets.so.9"
+    with FileLock(folder / ".pockets.lock"):
+        if not target.exists():
+            source, scratch = folder / "pockets.cpp", folder / "pockets.part"
+            source.write_text(PLANTED)
+            command = ["c++", "-std=c++17", "-O1", "-shared", "-fPIC", f"-I{CSRC}"]
+            command += [f"-I{SOURCE.parent}", str(source), "-o", str(scratch)]
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            scratch.rename(target)
+    return target
+
+
+@pytest.fixture(autouse=True)
+def tame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_CUDNN_TAME", "1")
+
+
+def made(library: Path, folder: Path, *axes: str, reasons: str = "all") -> MapFolder:
+    """A map of the descriptor call."""
+    release = Release("9.13.0.50", 12, library, "path")
+    options = MapOptions(walkers=1, reasons=reasons)  # type: ignore[arg-type]
+    map_release(release, build_space(None, CALL, axes), folder, options)
+    return MapFolder(folder)
+
+
+def only(found: list[ReleaseRules]) -> CallRules:
+    ((side,), (call,)) = found, found[0].calls
+    assert side.release == "9.13.0.50+cu12"
+    return call
+
+
+def said(call: CallRules) -> list[tuple[str | None, str]]:
+    return [(rule.status, rule.words) for rule in call.found.rules]
+
+
+PLANTED_RULES = [
+    ("BAD_PARAM", "hidden_size<=0"),
+    ("BAD_PARAM", "input_size=7"),
+    ("NOT_SUPPORTED", "algo=standard and hidden_size>700"),
+    ("NOT_SUPPORTED", "algo=persist_static and 100<=hidden_size<=199"),
+    ("SUCCESS", "otherwise"),
+]
+
+
+@pytest.mark.parametrize("reasons", ["all", "none"])
+def test_what_lies_between_tested_values_is_found(
+    pockets: Path, tmp_path: Path, reasons: str
+) -> None:
+    axes = ["algo=standard,persist_static", "hidden_size=0,64,1024", "input_size=1,512"]
+    folder = made(pockets, tmp_path / "m", *axes, reasons=reasons)
+    call = only(find_all([folder], MapOptions(walkers=1)))
+    assert (call.found.proven, call.found.fewest) == (True, True)
+    assert sorted(said(call)) == sorted(PLANTED_RULES)
+    walked = {w.axis: w for w in call.walked}
+    assert walked["hidden_size"].limits == [1, 100, 200, 701]
+    assert walked["input_size"].limits == [7, 8]
+    assert walked["hidden_size"].tried == [(0, 1024)]
+    assert walked["hidden_size"].skipped == []
+    # Both sides of each limit belong to the map now.
+    assert call.axes["hidden_size"] == ["0", "1", "64", "99", "100", "199", "200", "700", "701", "1024"]
+    assert call.axes["input_size"] == ["1", "6", "7", "8", "512"]
+    assert call.rows == 2 * 10 * 5
+    told = {r.words: [w.text for w in r.reasons] for r in call.found.rules}
+    assert told["algo=persist_static and 100<=hidden_size<=199"] == ["a pocket"]
+    assert told["hidden_size<=0"] == ["hiddenSize < 1"]
+    assert told["otherwise"] == []
+
+
+def test_nothing_is_walked_where_nobody_asks_for_it(pockets: Path, tmp_path: Path) -> None:
+    folder = made(pockets, tmp_path / "m", "hidden_size=64,1024", "input_size=1,512")
+    call = only(find_all([folder], MapOptions(walkers=1), most=0))
+    assert call.walked == []
+    assert said(call) == [("NOT_SUPPORTED", "hidden_size=1024"), ("SUCCESS", "otherwise")]
+
+
+def test_beyond_what_is_walked_a_known_change_is_found_by_halving(
+    pockets: Path, tmp_path: Path
+) -> None:
+    folder = made(pockets, tmp_path / "m", "hidden_size=64", "input_size=64,2000000")
+    call = only(find_all([folder], MapOptions(walkers=1), most=1000))
+    (walked,) = call.walked
+    assert (walked.limits, walked.skipped) == ([1_000_001], [(1065, 1_999_999)])
+    assert said(call) == [("BAD_PARAM", "input_size>1000000"), ("SUCCESS", "otherwise")]
+
+
+def test_a_map_whose_library_is_gone_has_rules_and_says_what_it_lacks(
+    pockets: Path, tmp_path: Path
+) -> None:
+    library = tmp_path / "lib" / "libcudnn.so.9"
+    library.parent.mkdir()
+    library.write_bytes(pockets.read_bytes())
+    folder = made(library, tmp_path / "m", "hidden_size=0,64,1024")
+    library.unlink()
+    (side,) = find_all([folder], MapOptions(walkers=1))
+    assert side.notes == [
+        "the library of this map is not here: sizes between those tried are unknown"
+    ]
+    (call,) = side.calls
+    assert said(call) == [
+        ("BAD_PARAM", "hidden_size=0"),
+        ("NOT_SUPPORTED", "hidden_size=1024"),
+        ("SUCCESS", "otherwise"),
+    ]
+    assert [r.text for r in call.found.rules[0].reasons] == ["hiddenSize < 1"]
+
+
+def test_too_many_limits_stay_out_of_the_map(pockets: Path, tmp_path: Path) -> None:
+    folder = made(pockets, tmp_path / "m", "hidden_size=64,1024")
+    one = mapped(folder.statuses(folder.grids[0]))
+    with Library(Release("9.13.0.50", 12, pockets, "path"), MapOptions(walkers=1)) as library:
+        walked = walk_axes(one, library, 10_000, lambda *_: None)
+    assert limits_to_add(walked, one.grid) == {9: [700, 701]}
+    (walked_axis,) = walked
+    many = type(walked_axis)("hidden_size", [], [], 1, 1, list(range(66, 300, 3)))
+    assert limits_to_add([many], one.grid) == {}
+
+
+def test_the_order_of_values_makes_no_difference(pockets: Path, tmp_path: Path) -> None:
+    orders = [
+        ["algo=standard,persist_static,persist_dynamic", "hidden_size=0,64,1024", "aux_flags=0..2"],
+        [
+            "algo=persist_static,persist_dynamic,standard",
+            "hidden_size=1024,0,64",
+            "aux_flags=2,0,1",
+        ],
+    ]
+    found = [
+        only(find_all([made(pockets, tmp_path / str(i), *axes)], MapOptions(walkers=1)))
+        for i, axes in enumerate(orders)
+    ]
+    assert said(found[0]) == said(found[1])
+    assert [r.rows for r in found[0].found.rules] == [r.rows for r in found[1].found.rules]
+
+
+def test_two_sides_get_the_limits_of_both(pockets: Path, fake: Path, tmp_path: Path) -> None:
+    axes = ["hidden_size=64,1024", "algo=standard,persist_static"]
+    folders = [made(fake, tmp_path / "a", *axes), made(pockets, tmp_path / "b", *axes)]
+    before, after = find_all(folders, MapOptions(walkers=1))
+    assert before.calls[0].axes == after.calls[0].axes
+    assert before.calls[0].rows == after.calls[0].rows == 2 * 8
+    steps = compare_rules(before.calls[0].found.rules, after.calls[0].found.rules)
+    assert [(s.fate, s.rule.words) for s in steps] == [
+        ("came", "algo=persist_static and 100<=hidden_size<=199"),
+        ("came", "algo=standard and hidden_size>700"),
+        ("stayed", "otherwise"),
+    ]
+    assert rules_folder(folders).parts[:3] == (
+        "results",
+        "rules",
+        "9.13.0.50-cu12..9.13.0.50-cu12",
+    )
+    assert rules_folder(folders[:1]).parts[2] == "9.13.0.50-cu12"
+
+
+@pytest.fixture(scope="module")
+def real(
+    cudnn: Callable[[str], Release], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., ReleaseRules]:
+    """The rules of a real release over some axes of a call."""
+    maps = tmp_path_factory.mktemp("maps")
+
+    def rules(version: str, call: str, *axes: str) -> ReleaseRules:
+        space = build_space(None, call, axes)
+        options = MapOptions(walkers=2, reasons="all")
+        side = open_side(str(cudnn(version).path), space, maps, options)
+        return find_all([side], options)[0]
+
+    return rules
+
+
+LENGTHS = ["seq_lengths=all", "layout=all", "max_seq_length=1,16,131072", "batch_size=1,4"]
+
+
+@pytest.mark.parametrize("version", ["8.9.7.29+cu12", "9.28.0.42+cu12"])
+def test_longer_than_65535_steps(real: Callable[..., ReleaseRules], version: str) -> None:
+    (call,) = real(version, DATA, *LENGTHS).calls
+    assert ("NOT_SUPPORTED", "max_seq_length>65535") in said(call)
+    walked = next(w for w in call.walked if w.axis == "max_seq_length")
+    assert (walked.tried, walked.skipped) == ([(1, 131_072)], [])
+    assert 65_536 in walked.limits
+    assert ("BAD_PARAM", "seq_lengths in {over_max, negative}") in said(call)
+    assert call.found.proven
+
+
+DESCRIPTOR = [
+    "algo=all",
+    "cell_mode=all",
+    "data_type=float,double,half,bfloat16",
+    "math_prec=float,double,half,bfloat16",
+    "input_size=-1,0,1,64",
+    "hidden_size=-1,0,64",
+    "proj_size=same,over",
+    "aux_flags=-1..2",
+]
+
+
+def test_what_the_descriptor_is_known_to_refuse(real: Callable[..., ReleaseRules]) -> None:
+    (call,) = real("9.28.0.42+cu12", CALL, *DESCRIPTOR).calls
+    rules = said(call)
+    for rule in (
+        ("BAD_PARAM", "input_size<=0"),
+        ("BAD_PARAM", "hidden_size<=0"),
+        ("BAD_PARAM", "aux_flags in {-1, 2}"),
+        (
+            "NOT_SUPPORTED",
+            "algo in {persist_static, persist_static_small_h} and data_type=double",
+        ),
+        ("NOT_SUPPORTED", "data_type in {float, bfloat16} and math_prec!=float"),
+    ):
+        assert rule in rules
+    assert (call.found.proven, call.found.fewest, call.found.by_reason) == (True, True, True)
+    assert sum(rule.rows for rule in call.found.rules) == call.rows
+    (over,) = [r for r in call.found.rules if r.words == "proj_size=over"]
+    assert over.status == "NOT_SUPPORTED"
+
+
+def test_the_bfloat16_rule_goes_with_9_13(real: Callable[..., ReleaseRules]) -> None:
+    axes = ["algo=all", "data_type=float,double,half,bfloat16", "math_prec=float,double,half"]
+    (old,), (new,) = (real(v, CALL, *axes).calls for v in ("9.12.0.46", "9.13.0.50"))
+    steps = compare_rules(old.found.rules, new.found.rules)
+    fate = {(s.rule.status, s.rule.words): s.fate for s in steps}
+    assert fate["NOT_SUPPORTED", "data_type=bfloat16"] == "went"
+    assert fate["NOT_SUPPORTED", "data_type in {float, bfloat16} and math_prec!=float"] == "came"
+    assert set(fate.values()) == {"went", "came", "stayed"}
