@@ -21,7 +21,6 @@ Op = Literal["=", "!=", "in", "not in", "<=", ">", ">=", "between"]
 
 EVERYTHING = "every problem"
 _MANY = 4  # so many names less make a list clearly shorter
-_ONE_SIDED = ("<=", ">", ">=")
 _BLOCK = 1 << 18  # points looked at together: bounds the memory
 _BLOCKS_KEPT = 64  # most blocks of a grid are one of a few
 
@@ -85,7 +84,7 @@ def plainest(
     Shapes   of_axis gives the class of each value; needed and allowed list classes, allowed all of
              needed, too.
     Returns  a condition that takes whole classes; None if all are allowed. Among equally short ones
-             a comparison comes first, then the one that takes less.
+             an exact limit comes first, then other comparisons, then the one that takes less.
     """
     choices = [np.isin(of_axis, needed), np.isin(of_axis, allowed)]
     if choices[1].all():
@@ -99,9 +98,15 @@ def plainest(
                 choices.append(run)
     said = [_condition(axis, inside) for inside in choices]
     order = sorted(range(len(said)), key=lambda at: np.count_nonzero(choices[at]))
-    return min(
-        (said[at] for at in order), key=lambda c: (len(c["values"]), c["op"] not in _ONE_SIDED)
-    )
+    return min((said[at] for at in order), key=lambda c: (len(c["values"]), _firmness(axis, c)))
+
+
+def _firmness(axis: AxisValues, condition: Condition) -> int:
+    """0 for an exact limit, 1 for a comparison with a value tried, 2 for a range, 3 for a set."""
+    op, values = condition["op"], condition["values"]
+    if op == "<=" and axis.limits and axis.numbers is not None:
+        return int(axis.numbers[axis.labels.index(values[0])] + 1 not in axis.numbers)
+    return {">": 0, ">=": 1, "<=": 1, "between": 2}.get(op, 3)
 
 
 def text(conditions: Sequence[Condition]) -> str:

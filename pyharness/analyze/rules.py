@@ -22,6 +22,7 @@ from pyharness.analyze.rules_proof import put_through
 # A list that tells cuDNN's reasons apart may have so many times the rules of one that does not.
 SPLIT_BOUND = 4 / 3
 OTHERWISE = "otherwise"
+_MOST_ANSWERS = 40  # among more no order can be found in reasonable time
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,14 @@ def find_rules(
     statuses = list(dict.fromkeys(status for status, _ in folded.answers))
     of_status = np.array([statuses.index(status) for status, _ in folded.answers])
     ordered, last = _ordered(axes, folded, of_status[folded.cells], statuses)
+    assert ordered is not None
     given = statuses
     by_reason = False
-    if split and len(folded.answers) > len(statuses):
+    if split and len(statuses) < len(folded.answers) <= _MOST_ANSWERS:
         told = [status for status, _ in folded.answers]
-        longer, its_last = _ordered(axes, folded, folded.cells, told)
-        if len(longer.conjunctions) <= SPLIT_BOUND * len(ordered.conjunctions):
+        most = SPLIT_BOUND * len(ordered.conjunctions)
+        longer, its_last = _ordered(axes, folded, folded.cells, told, most)
+        if longer is not None and len(longer.conjunctions) <= most:
             ordered, last, given, by_reason = longer, its_last, told, True
     conditions = [_as_given(c.conditions, axes) for c in ordered.conjunctions]
     answers = [*(given[c.answer] for c in ordered.conjunctions), given[last]]
@@ -110,8 +113,9 @@ def _ordered(
     folded: Folded,
     cells: NDArray[np.int64],
     statuses: Sequence[str | None],
-) -> tuple[Ordered, int]:
-    """The list for these answers, and the answer of all else.
+    most: float = math.inf,
+) -> tuple[Ordered | None, int]:
+    """The list for these answers, see best_order, and the answer of all else.
 
     Axes and classes come in an order that follows from their names and values, so that ties end the
     same way however the map was laid out.
@@ -130,7 +134,7 @@ def _ordered(
         cells = cells.take(met, place)
         sorted_classes.append(np.argsort(met)[of_axis])
         sorted_axes.append(_reordered(axes[at], values))
-    return best_order(cells, sorted_classes, sorted_axes, last), last
+    return best_order(cells, sorted_classes, sorted_axes, last, most), last
 
 
 def _sorted_values(axis: AxisValues) -> list[int]:

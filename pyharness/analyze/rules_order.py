@@ -4,11 +4,12 @@ What earlier rules have decided is free for all later ones. So no list can have 
 for an answer than its smallest cover where all other answers are free, except the one that is left
 for what nothing matches. This search takes these covers, and puts down a conjunction as soon as
 what it takes has its own answer or is decided. Where it gets stuck, it covers a whole answer with
-what is free by then, which may take more.
+what is free by then, which may take more; it tries which one is best.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from pyharness.analyze.cover import cover
 from pyharness.analyze.maximal import Box, Mask
 
 _DECIDED = -1
-_TRIED = 6  # so many answers at most are tried in every order when the search is stuck
+_AHEAD = 2  # times that a search that is stuck tries all ways to the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +59,21 @@ def best_order(
     classes: Sequence[NDArray[np.intp]],
     axes: Sequence[AxisValues],
     last: int,
-) -> Ordered:
+    most: float = math.inf,
+) -> Ordered | None:
     """An ordered list that gives every cell its answer.
 
     Shapes   cells: the answer, 0 or more, of each combination of classes; classes as in Partition.
     ``last``  the answer of what nothing matches.
+    Returns   None if the list needs more than ``most`` conjunctions, as far as that is soon known.
     """
     search = _Search(cells, classes, axes, last)
     fewest = sum(len(search.at_last(a)) for a in search.left())
-    found = search.run()
-    return Ordered(found, search.sure and len(found) == fewest)
+    proven = search.sure
+    if fewest > most:
+        return None
+    found = search.run(_AHEAD)
+    return Ordered(found, proven and len(found) == fewest)
 
 
 class _Search:
@@ -97,19 +103,29 @@ class _Search:
         """The conjunctions of an answer after all others."""
         return self._after(answer, frozenset(self.left()) - {answer})
 
-    def run(self) -> list[Conjunction]:
-        """Decides every cell that has not the last answer."""
+    def run(self, ahead: int) -> list[Conjunction]:
+        """Decides every cell that has not the last answer.
+
+        ``ahead``  so many times, where it is stuck, each answer is tried to the end.
+        """
         found: list[Conjunction] = []
         while self.left():
             found += self._all_that_fit()
-            left = self.left()
-            if left and len(left) <= _TRIED:
-                return found + self._cheapest(frozenset(left), {frozenset(): []})
-            if left:
-                at_once = min((self._after(a, frozenset()) for a in left), key=self._excess)
-                self._decide(at_once)
-                found += at_once
+            at_once = [self._after(a, frozenset()) for a in self.left()]
+            if at_once and ahead > 0:
+                ways = [self._with(first, ahead - 1) for first in at_once]
+                return found + min(ways, key=lambda way: (len(way), _conditions(way)))
+            if at_once:
+                best = min(at_once, key=self._excess)
+                self._decide(best)
+                found += best
         return found
+
+    def _with(self, first: list[Conjunction], ahead: int) -> list[Conjunction]:
+        """The list that begins with these; this search stays as it is."""
+        other = _Search(self._cells, self._classes, self._axes, self._last)
+        other._decide(first)
+        return first + other.run(ahead)
 
     def _all_that_fit(self) -> list[Conjunction]:
         """Puts down what takes only its own answer and decided cells, the shortest first."""
@@ -135,18 +151,6 @@ class _Search:
         """What an answer takes more at once than after all others."""
         later = self.at_last(at_once[0].answer)
         return len(at_once) - len(later), _conditions(at_once) - _conditions(later)
-
-    def _cheapest(
-        self, left: frozenset[int], known: dict[frozenset[int], list[Conjunction]]
-    ) -> list[Conjunction]:
-        """The shortest list for these answers after all others, by trying every order."""
-        if left not in known:
-            before = frozenset(self.left()) - left
-            known[left] = min(
-                (self._after(a, before) + self._cheapest(left - {a}, known) for a in sorted(left)),
-                key=lambda found: (len(found), _conditions(found)),
-            )
-        return known[left]
 
     def _after(self, answer: int, before: frozenset[int]) -> list[Conjunction]:
         """The conjunctions of an answer where these others are decided, too."""

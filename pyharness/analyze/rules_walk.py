@@ -1,7 +1,8 @@
 """Which integers of a numeric axis to try between those of a map, and where the answers change.
 
 A boundary between two tested values may lie anywhere between them, and there may be several. So
-every integer is tried where that can be done, first where the answer is known to change.
+every integer is tried where that can be done, and where not, a change that is known to be there is
+looked for by halving.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_CONTEXTS = 64
-_WALKS = 16  # so many contexts of the full length, or more of a shorter one
+_WALKS = 8  # so many contexts of the full length, or more of a shorter one
 
 Span = tuple[int, int]  # both ends belong to it
 
@@ -81,15 +82,15 @@ def plan_walk(
     ``most``  what the integers tried in one context may cost.
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
-    gaps: dict[bool, list[Span]] = {True: [], False: []}  # by whether an answer changes across it
+    gaps = []
     for low, high in pairwise(order):
         if values[high] - values[low] > 1:
-            changed = bool((profiles[:, of_axis[low]] != profiles[:, of_axis[high]]).any())
-            gaps[changed].append((values[low] + 1, values[high] - 1))
+            same = bool((profiles[:, of_axis[low]] == profiles[:, of_axis[high]]).all())
+            gaps.append((values[high] - values[low], same, (values[low] + 1, values[high] - 1)))
     left = float(most)
     spans: list[Span] = []
     skipped: list[Span] = []
-    for first, last in (*gaps[True], *gaps[False]):
+    for *_, (first, last) in sorted(gaps):  # the narrowest first: they can be tried to the end
         end = _afford(first, last, left, price)
         left -= price.of(first, end)
         spans += [(first, end)] if end >= first else []

@@ -14,7 +14,7 @@ import pyharness
 
 ROOT = Path(pyharness.__file__).parent
 LOWER = frozenset({"spec", "space", "measure", "reference", "releases", "device", "engine"})
-ALL = LOWER | {"store", "analyze", "present", "doctor", "cli", "api"}
+ALL = LOWER | {"logs", "store", "analyze", "present", "doctor", "cli", "api"}
 # The package may import these others; errors and its own files always.
 LAYERS: dict[str, frozenset[str]] = {
     "spec": frozenset(),
@@ -26,6 +26,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "engine": frozenset({"spec", "space", "measure", "reference"}),
     "store": frozenset({"spec", "space"}),
     "analyze": frozenset({"spec", "measure"}),
+    "logs": frozenset({"spec"}),
     "present": frozenset({"spec", "analyze"}),
     "doctor": frozenset({"spec", "space", "releases", "device", "engine", "present"}),
     "api": ALL,
@@ -35,7 +36,7 @@ LAYERS: dict[str, frozenset[str]] = {
 }
 # What comes from elsewhere; None: anything.
 OTHERS: dict[str, frozenset[str] | None] = {
-    "spec": frozenset({"numpy"}),
+    "spec": frozenset({"numpy", "tomli"}),
     "space": frozenset({"tomli"}),
     "measure": frozenset({"numpy", "scipy"}),
     "reference": frozenset({"numpy"}),
@@ -43,6 +44,7 @@ OTHERS: dict[str, frozenset[str] | None] = {
     "device": frozenset(),
     "engine": frozenset({"numpy"}),
     "store": frozenset({"numpy", "pyarrow", "pandas"}),
+    "logs": frozenset(),
     "analyze": frozenset({"numpy", "scipy", "pandas", "pyarrow", "duckdb"}),
     "present": None,
     "doctor": None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import cache
 from typing import Any
 
 from pyharness.spec.axes import EnumAxis
@@ -48,17 +49,30 @@ def pool(name: str, predicate: Predicate) -> list[Any]:
         return LENGTHS
     axis = all_axes().get(name)
     if axis is not None and not axis.numeric and name != "proj_size":
-        names = list(axis.names)
-        return [*names, "-1"] if isinstance(axis, EnumAxis) else names
+        # What the predicate names, a name that it does not, and a number that has none.
+        named = [n for n in axis.names if n in predicate.constants.get(name, ())]
+        others = [n for n in axis.names if n not in named][:1]
+        return [*named, *others, *(["-1"] if isinstance(axis, EnumAxis) else [])]
     if name in ("lclip", "rclip"):
         return [-1.0, 0.0, 1.0, math.nan, math.inf]
     edges = {n for n in predicate.constants.get(name, ()) if type(n) is int} | {1, 64}
     return sorted({edge + step for edge in edges for step in (-1, 0, 1)} | {n * 8 for n in edges})
 
 
-def draw(predicate: Predicate, chance: random.Random) -> dict[str, Any]:
-    """A value for each field."""
-    return {name: chance.choice(pool(name, predicate)) for name in sorted(predicate.names)}
+def pools(predicate: Predicate) -> dict[str, list[Any]]:
+    """The values of each field that a predicate names."""
+    return {name: pool(name, predicate) for name in sorted(predicate.names)}
+
+
+def draw(values: dict[str, list[Any]], chance: random.Random) -> dict[str, Any]:
+    """One value of each field."""
+    return {name: chance.choice(some) for name, some in values.items()}
+
+
+@cache
+def compiled(text: str) -> Any:
+    """A predicate as Python compiles it."""
+    return compile(text, "predicate", "eval")
 
 
 def by_python(predicate: Predicate, fields: dict[str, Any]) -> bool:
@@ -72,4 +86,4 @@ def by_python(predicate: Predicate, fields: dict[str, Any]) -> bool:
         "sorted": lambda lengths: tuple(sorted(lengths)),
         "descending": lambda lengths: tuple(sorted(lengths, reverse=True)),
     }
-    return bool(eval(predicate.text, {"__builtins__": {}, **names, **fields}))
+    return bool(eval(compiled(predicate.text), {"__builtins__": {}, **names, **fields}))

@@ -1,0 +1,132 @@
+"""``pyharness audit``: what documents say, tried on the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from pyharness.cli.options import Json, Timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyharness.spec.documented import Framework, Rule
+
+
+def command(
+    cudnn: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
+        typer.Option(
+            "--cudnn",
+            help="Release, as for `pyharness try`. Repeatable.",
+            metavar="RELEASE",
+        ),
+    ] = None,
+    all_cached: Annotated[
+        bool, typer.Option("--all-cached", help="Every release that is cached here.")
+    ] = False,
+    all_releases: Annotated[
+        bool,
+        typer.Option("--all-releases", help="Every release on the index, fetched where need be."),
+    ] = False,
+    rule: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--rule", help="Only this rule. Repeatable.", metavar="ID"),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Folder for audit.parquet and README.md.", metavar="DIR"),
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 3 if any rule comes to one of these: contradicted, partly, holds, "
+            "needs_a_gpu, cannot_be_told, not_applicable; of frameworks: wider, narrower, agrees.",
+            metavar="VERDICT,…",
+        ),
+    ] = "",
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Try documented rules, and rules of thumb of frameworks, on a release.
+
+    Verdicts: holds, every problem that counts is answered as the rule says; contradicted, all are
+    answered otherwise; partly, some are, and the condition says which; needs_a_gpu, the host lets
+    it pass and a later call, or only the results, would show it; cannot_be_told, nothing shows it;
+    not_applicable, the rule speaks of other releases. A refused problem counts only where another
+    rule cannot have refused it.
+    """
+    from pyharness.analyze.verdicts import AGREEMENTS, VERDICTS
+    from pyharness.api.audit_files import write_audit
+    from pyharness.api.auditing import audit_releases
+    from pyharness.cli.progress import shown
+    from pyharness.errors import EXIT_ENVIRONMENT, EXIT_GATE, unknown_name
+    from pyharness.present.audit import audit_data, render_audit, render_page
+    from pyharness.present.jsons import dumps
+    from pyharness.spec.documented.rules import load_contradictions
+
+    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
+    for gate in gates:
+        if gate not in (*VERDICTS, *AGREEMENTS):
+            raise unknown_name("verdict", gate, (*VERDICTS, *AGREEMENTS))
+    rules, frameworks = _chosen(rule or [])
+    names = _releases(cudnn or [], all_cached, all_releases)
+    with shown("rules") as progress:
+        audits, failed = audit_releases(names, rules, frameworks, progress, timeout)
+    contradictions = load_contradictions()
+    text = render_audit(audits, contradictions)
+    if out is not None:
+        asked = [f"--cudnn {a.release}" for a in audits]
+        asked += [f"--rule {r}" for r in rule or []]
+        words = " ".join(("pyharness audit", *asked, f"--out {out}"))
+        write_audit(audits, render_page(text, words), out)
+    typer.echo(dumps(audit_data(audits, contradictions)) if json else text)
+    for name, why in failed:
+        typer.echo(f"not audited: {name}: {why}", err=True)
+    found = [(g, n) for g in gates if (n := sum(a.count(g) for a in audits))]
+    if found:
+        typer.echo(f"gate: {', '.join(f'{g} ({n:,})' for g, n in found)}", err=True)
+        raise typer.Exit(EXIT_GATE)
+    if failed:
+        raise typer.Exit(EXIT_ENVIRONMENT)
+
+
+def _chosen(wanted: Sequence[str]) -> tuple[list[Rule], list[Framework]]:
+    """The rules of these ids; all where none is given."""
+    from pyharness.errors import unknown_name
+    from pyharness.spec.documented.rules import load_frameworks, load_rules
+
+    rules, frameworks = list(load_rules()), load_frameworks()
+    known = [r.id for r in rules] + [f.id for f in frameworks]
+    for name in wanted:
+        if name not in known:
+            raise unknown_name("rule", name, known)
+    if not wanted:
+        return rules, frameworks
+    return [r for r in rules if r.id in wanted], [f for f in frameworks if f.id in wanted]
+
+
+def _releases(named: Sequence[str], all_cached: bool, all_releases: bool) -> list[str]:
+    """The releases asked for, each once.
+
+    Raises  UsageError if none is.
+    """
+    from pyharness.errors import UsageError
+    from pyharness.releases import list_cached, list_offers
+
+    names = list(named)
+    if all_releases:
+        names += dict.fromkeys(offer.version for offer in list_offers() if not offer.yanked)
+    if all_cached:
+        names += [c.name for c in list_cached()]
+    if not names:
+        raise UsageError(
+            "no release to audit",
+            "give --cudnn RELEASE, --all-cached or --all-releases"
+            if not all_cached
+            else "none is cached: give --cudnn RELEASE or --all-releases",
+        )
+    return list(dict.fromkeys(names))
