@@ -13,7 +13,19 @@ from typing import Any
 
 import typer
 
-from pyharness.cli import diff, doctor, fetch, map, presets, releases, try_  # noqa: A004
+from pyharness.cli import (
+    audit,
+    diff,
+    doctor,
+    explain,
+    fetch,
+    map,  # noqa: A004
+    presets,
+    releases,
+    replay,
+    rules,
+    try_,
+)
 from pyharness.errors import EXIT_ENVIRONMENT, EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
 
 app = typer.Typer(
@@ -45,9 +57,13 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _name, _module in (
-    ("diff", diff),
-    ("map", map),
     ("try", try_),
+    ("explain", explain),
+    ("map", map),
+    ("diff", diff),
+    ("rules", rules),
+    ("replay", replay),
+    ("audit", audit),
     ("releases", releases),
     ("fetch", fetch),
     ("presets", presets),

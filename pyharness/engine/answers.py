@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyharness.engine.crew import Crew, some
 from pyharness.space.grid import Grid
+from pyharness.spec.calls import Call
 from pyharness.spec.ledger import FAILED, NOT_RUN, Death
 
 
@@ -37,6 +38,23 @@ class Answers:
         """Takes a death."""
         self.codes[position] = FAILED
         self.deaths[position] = death
+
+
+def grid_of(call: Call, columns: Sequence[NDArray[np.int64]]) -> tuple[Grid, NDArray[np.int64]]:
+    """The grid of all values of some problems, and the row of each problem in it.
+
+    Shapes   columns: for each axis of the call its value in each of n problems.
+    Raises   OverflowError if the grid has more rows than can be numbered: ask for fewer at a time.
+    """
+    distinct, places = [], []
+    for column in columns:
+        values, inverse = np.unique(column, return_inverse=True)
+        distinct.append(tuple(values.tolist()))
+        places.append(inverse.reshape(-1))
+    grid = Grid(call, tuple(distinct))
+    if grid.size > np.iinfo(np.int64).max:
+        raise OverflowError(f"{grid.size} rows")
+    return grid, np.ravel_multi_index(tuple(places), grid.shape).astype(np.int64)
 
 
 def ask(

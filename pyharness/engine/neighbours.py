@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pyharness.engine.answers import ask
+from pyharness.engine.answers import ask, grid_of
 from pyharness.engine.crew import Crew
-from pyharness.space.grid import Grid
 from pyharness.spec.axes import INT_MAX, INT_MIN, PROJ_RULES, EnumAxis, parse_values
 from pyharness.spec.calls import Call
 from pyharness.spec.enums import DIRECTION_MODE
@@ -116,18 +115,11 @@ class Neighbourhood:
 
     def _of_role(self, role: _Role, changed: Mapping[str, Values], count: int) -> NDArray[np.uint8]:
         columns = [self._column(role, axis.name, changed, count) for axis in role.call.axes]
-        distinct, places = [], []
-        for column in columns:
-            values, inverse = np.unique(column, return_inverse=True)
-            distinct.append(values)
-            places.append(inverse.reshape(-1))
-        shape = tuple(len(v) for v in distinct)
-        rows = np.ravel_multi_index(tuple(places), shape).astype(np.int64)
+        grid, rows = grid_of(role.call, columns)
         unique, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
         possible = self._possible(role, [column[first] for column in columns])
         codes = np.full(len(unique), NOT_RUN, np.uint8)
         # A closed axis has no meaning for other values, and a worker is never handed one.
-        grid = Grid(role.call, tuple(tuple(v.tolist()) for v in distinct))
         codes[possible] = ask(self._crew, grid, unique[possible]).codes
         return np.asarray(codes[inverse.reshape(-1)])
 

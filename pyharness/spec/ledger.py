@@ -13,7 +13,7 @@ NOT_RUN = 255
 FAILED = 254  # the row's worker died; on a board: more statuses than any cuDNN has
 TOO_MANY_TEXTS = 0xFFFF
 _MOST_TEXTS = TOO_MANY_TEXTS - 1
-_OVERFLOW_TEXT = "(more distinct texts than are kept)"
+OVERFLOW_TEXT = "(more distinct texts than are kept)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Ledger:
     def text_id(self, text: str) -> int:
         """The id of a text, made when it is new; that of a last resort when all ids are taken."""
         if len(self.texts) >= _MOST_TEXTS and text not in self._text_ids:
-            text = _OVERFLOW_TEXT
+            text = OVERFLOW_TEXT
         known = self._text_ids.get(text)
         if known is None:
             known = self._text_ids[text] = len(self.texts)
@@ -86,5 +86,5 @@ class Ledger:
         for theirs, text in enumerate(texts):
             table[theirs] = self.text_id(text)
         if np.any(ids == TOO_MANY_TEXTS):
-            table[TOO_MANY_TEXTS] = self.text_id(_OVERFLOW_TEXT)
+            table[TOO_MANY_TEXTS] = self.text_id(OVERFLOW_TEXT)
         return table[ids]

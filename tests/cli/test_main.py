@@ -14,6 +14,7 @@ import typer
 
 from pyharness import __version__
 from pyharness.cli import (
+    audit,
     diff,
     doctor,
     explain,
@@ -22,6 +23,8 @@ from pyharness.cli import (
     map,  # noqa: A004
     presets,
     releases,
+    replay,
+    rules,
     try_,
 )
 from pyharness.errors import HarnessError
@@ -32,6 +35,9 @@ COMMANDS = {
     "map": map,
     "try": try_,
     "explain": explain,
+    "rules": rules,
+    "replay": replay,
+    "audit": audit,
     "releases": releases,
     "fetch": fetch,
     "presets": presets,

@@ -4,6 +4,7 @@
 #include "check.hpp"
 
 #include <cmath>
+#include <stdexcept>
 
 using namespace pyharness;
 
@@ -34,6 +35,17 @@ void makes_each_pattern() {
     CHECK_EQUAL(lengths(kNegative, 7, 3), "7,7,-1");
     CHECK_EQUAL(lengths(kLiteralLengths, 7, 3), "9,8,7");
     CHECK_EQUAL(lengths(kLiteralLengths + 1, 7, 1), "-1");
+}
+
+void hands_over_no_list_that_is_too_short() {
+    bool refused = false;
+    try {
+        lengths(kLiteralLengths, 7, 4); // the library would read a fourth entry
+    } catch (const std::invalid_argument &) {
+        refused = true;
+    }
+    CHECK(refused);
+    CHECK_EQUAL(lengths(kLiteralLengths, 7, 2), "9,8"); // a longer one is only read in part
 }
 
 void stays_inside_an_int() {
@@ -92,6 +104,7 @@ void tells_what_reads_back_otherwise() {
 
 int main() {
     makes_each_pattern();
+    hands_over_no_list_that_is_too_short();
     stays_inside_an_int();
     makes_it_anew_when_an_argument_changes();
     resolves_proj_size();

@@ -1,0 +1,169 @@
+"""``pyharness replay``: what a program's cuDNN log holds, and what other releases say of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from pyharness.cli.options import Json, Timeout
+
+if TYPE_CHECKING:
+    from pyharness.spec.recording import Recording
+
+
+def command(
+    logs: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
+        typer.Argument(
+            help="API logs of cuDNN 8.x or 9.x, gzip or plain, - for standard input; with "
+            "--capture: -- and the command to run.",
+            metavar="LOG… | -- COMMAND…",
+            show_default=False,
+        ),
+    ] = None,
+    cudnn: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--cudnn",
+            help="Try every recorded problem on this release; repeat it to see what changes from "
+            "each to the next.",
+            metavar="RELEASE",
+        ),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--out",
+            help="Folder for recorded.parquet, validity.parquet (with --cudnn) and run.json.",
+            metavar="DIR",
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 3 if any of these occur: refused, failed (on the last --cudnn); "
+            "newly_refused, newly_accepted, newly_failed (from one --cudnn to the next).",
+            metavar="WHAT,…",
+        ),
+    ] = "",
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--capture",
+            help="Run a command with the log on, whichever cuDNN it loads, and say on stderr what "
+            "was recorded.",
+        ),
+    ] = False,
+    log: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--log",
+            help="With --capture: where the log goes; each process adds its number "
+            "(default: a new file here).",
+            metavar="FILE",
+        ),
+    ] = None,
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Read the RNN calls out of a program's cuDNN logs, and try them on other releases."""
+    from pyharness.errors import UsageError
+
+    if capture:
+        if cudnn or out or fail_on or json:
+            raise UsageError(
+                "--capture only records: --cudnn, --out, --fail-on and --json are about a log",
+                "run `pyharness replay LOG` with them afterwards",
+            )
+        _capture(logs or [], log)
+    if log is not None:
+        raise UsageError("--log is where --capture writes", "logs to read are given without it")
+    if not logs:
+        raise UsageError("no log is given", "give files or -, or record one: --capture -- COMMAND…")
+    replay_logs(logs, cudnn or [], out, fail_on, timeout, json)
+
+
+def _capture(words: list[str], log: Path | None) -> None:
+    from pyharness.api.capturing import capture
+    from pyharness.api.replaying import read_recording
+    from pyharness.errors import UsageError
+    from pyharness.present.replaying import render_recording
+
+    if not words:
+        raise UsageError("no command is given", "write it after --: --capture -- python train.py")
+    captured = capture(words, log)
+    if captured.logs:
+        recording = read_recording(captured.logs)
+        typer.echo(f"{render_recording(recording, _versions(recording))}\n", err=True)
+        typer.echo(f"Recorded in {' '.join(map(str, captured.logs))}", err=True)
+    else:
+        typer.echo(
+            "nothing was recorded: the program made no call of a cuDNN that writes a log (it "
+            "loads none, or did not pass its environment on)",
+            err=True,
+        )
+    raise typer.Exit(captured.exit_code)
+
+
+def replay_logs(
+    logs: list[str], cudnn: list[str], out: Path | None, fail_on: str, timeout: float, json: bool
+) -> None:
+    """What logs hold, and what these releases say of it; `pyharness map --log` does the same."""
+    from pyharness.api.folder import writable_folder
+    from pyharness.api.progress import fetching
+    from pyharness.api.replaying import read_recording, refuse_other_run, replay, write_replay
+    from pyharness.cli.progress import shown
+    from pyharness.errors import EXIT_GATE, UsageError, unknown_name
+    from pyharness.present.jsons import dumps
+    from pyharness.present.replaying import (
+        recording_data,
+        render_recording,
+        render_replay,
+        replay_data,
+    )
+    from pyharness.releases.locate import resolve
+    from pyharness.spec.recording import REPLAY_GATES
+    from pyharness.store.manifest import now
+
+    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
+    for gate in gates:
+        if gate not in REPLAY_GATES:
+            raise unknown_name("change", gate, REPLAY_GATES)
+        needed = 2 if gate.startswith("newly_") else 1
+        if len(cudnn) < needed:
+            raise UsageError(
+                f"--fail-on {gate} needs {needed} --cudnn", "give the releases to try it on"
+            )
+    if out is not None:
+        refuse_other_run(out)
+        writable_folder(out)
+    started = now()
+    with shown("bytes") as progress:
+        recording = read_recording(logs, progress)
+        releases = [resolve(text, progress=fetching(text, progress)) for text in cudnn]
+    with shown("releases") as progress:
+        result = replay(recording, releases, timeout, progress)
+    if out is not None:
+        write_replay(result, releases, out, started)
+    versions = _versions(recording)
+    if json:
+        data = recording_data(recording, versions)
+        typer.echo(dumps({**data, **(replay_data(result) if releases else {})}))
+    else:
+        parts = [render_recording(recording, versions)]
+        parts += [render_replay(result)] if releases else []
+        parts += [f"Tables in {out}"] if out is not None else []
+        typer.echo("\n\n".join(parts))
+    found = [f"{g} ({result.count(g):,})" for g in gates if result.count(g)]
+    if found:
+        typer.echo(f"gate: {', '.join(found)}", err=True)
+        raise typer.Exit(EXIT_GATE)
+
+
+def _versions(recording: Recording) -> list[str]:
+    from pyharness.releases.model import loaded_version
+
+    return [loaded_version(number) for number in sorted(recording.versions)]
