@@ -12,6 +12,7 @@ from pyharness.analyze.moves import Move, rank
 from pyharness.api.blaming import blames
 from pyharness.api.launching import launch_of
 from pyharness.api.nearest import Search
+from pyharness.api.progress import Progress, silent
 from pyharness.api.trying import try_calls
 from pyharness.engine.crew import Collapse, Crew
 from pyharness.engine.neighbours import Neighbourhood
@@ -41,25 +42,54 @@ def explain(
     Raises   UsageError if the problem cannot be handed over or the file is no cuDNN.
     """
     ledger = Ledger()
-    crew = Crew(launch_of(release), ledger, 1, timeout_s=timeout_s, most_deaths=_MOST_DEATHS)
     # The worker for the search starts while another one is asked for reasons: half the wait.
-    with crew, ThreadPoolExecutor(1) as beside:
+    with _crew(release, ledger, timeout_s) as crew, ThreadPoolExecutor(1) as beside:
         started = beside.submit(crew.first)
         results = try_calls(release, problem, timeout_s)
-        made = problem.calls(started.result().opened.calls)
-        bad = [r for r in results if r.outcome != "passed"]
-        found = Explanation(release.name, problem, tuple(results), (), (), 0)
-        near = Neighbourhood(crew, ledger, problem, made)
-        if not bad:
-            return replace(found, advice=_advice(near, ()))
-        if any(r.outcome == "failed" for r in bad):
-            # Most problems near it would end their worker too, at a tenth of a second each.
-            return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(_FAILED,))
-        try:
-            return _searched(found, near, {m.role: m.call for m in made}, bad, release.numbers)
-        except Collapse as error:
-            note = f"the search was given up: {error.message}"
-            return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(note,))
+        started.result()
+        return _explained(release, crew, ledger, problem, results)
+
+
+def explain_each(
+    release: Release,
+    tried: Sequence[tuple[Problem, Sequence[CallResult]]],
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    progress: Progress = silent,
+) -> list[Explanation]:
+    """The same of problems that were tried already: what each of their calls said is given.
+
+    Only these calls count, whatever else a problem would make.
+    """
+    ledger, found = Ledger(), []
+    with _crew(release, ledger, timeout_s) as crew:
+        for place, (problem, results) in enumerate(tried):
+            progress("explaining", place, len(tried))
+            found.append(_explained(release, crew, ledger, problem, results))
+    return found
+
+
+def _crew(release: Release, ledger: Ledger, timeout_s: float) -> Crew:
+    return Crew(launch_of(release), ledger, 1, timeout_s=timeout_s, most_deaths=_MOST_DEATHS)
+
+
+def _explained(
+    release: Release, crew: Crew, ledger: Ledger, problem: Problem, results: Sequence[CallResult]
+) -> Explanation:
+    roles = {r.role for r in results}
+    made = [m for m in problem.calls(crew.first().opened.calls) if m.role in roles]
+    bad = [r for r in results if r.outcome != "passed"]
+    found = Explanation(release.name, problem, tuple(results), (), (), 0)
+    near = Neighbourhood(crew, ledger, problem, made)
+    if not bad:
+        return replace(found, advice=_advice(near, ()))
+    if any(r.outcome == "failed" for r in bad):
+        # Most problems near it would end their worker too, at a tenth of a second each.
+        return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(_FAILED,))
+    try:
+        return _searched(found, near, {m.role: m.call for m in made}, bad, release.numbers)
+    except Collapse as error:
+        note = f"the search was given up: {error.message}"
+        return replace(found, refusals=tuple(Refusal(r, ()) for r in bad), notes=(note,))
 
 
 def _searched(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Cudnn, Json, Timeout
+from pyharness.cli.options import Cudnn, Json, Logs, Timeout
+from pyharness.errors import UsageError
 
 
 def command(
@@ -72,6 +74,16 @@ def command(
             metavar="AxBxC",
         ),
     ] = None,
+    log: Logs = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--out",
+            help="With --log: folder for explanations.parquet, validity.parquet and "
+            "recorded.parquet.",
+            metavar="DIR",
+        ),
+    ] = None,
     failed_in: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -93,6 +105,13 @@ def command(
     json: Json = False,
 ) -> None:
     """Say which argument of which call is refused, why, since when, and what works instead."""
+    if log:
+        given = [source, lengths, mask, time_major, torch, keras, shape, failed_in]
+        alone = not problem and given == [None] * len(given) and not all_releases
+        _log(cudnn, log, out, timeout, json, alone=alone)
+        return
+    if out is not None:
+        raise UsageError("--out is for the tables of --log", "one problem goes to --json")
     from pyharness.api.explaining import explain
     from pyharness.api.history import cached_releases, every_release, history
     from pyharness.api.progress import fetching
@@ -109,7 +128,7 @@ def command(
     )
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
-    from pyharness.spec.documented import predictions, check_call
+    from pyharness.spec.documented import check_call, predictions
 
     if failed_in is not None:
         check_call(failed_in)
@@ -141,3 +160,29 @@ def command(
         typer.echo(f"\n{render_checklist(predicted, failed_in)}")
     if recipes := render_recipes(found):
         typer.echo(f"\n{recipes}")
+
+
+def _log(
+    cudnn: str, logs: list[str], out: Path | None, timeout: float, json: bool, *, alone: bool
+) -> None:
+    from pyharness.api.explaining_logs import explain_log
+    from pyharness.api.progress import fetching
+    from pyharness.api.replaying import read_recording
+    from pyharness.cli.progress import shown
+    from pyharness.present.explaining import log_data, render_log
+    from pyharness.present.jsons import dumps
+    from pyharness.releases.locate import resolve
+
+    if not alone:
+        raise UsageError("--log brings its own problems", "leave the others out")
+    with shown("bytes") as progress:
+        recording = read_recording(logs, progress)
+        release = resolve(cudnn, progress=fetching(cudnn, progress))
+    with shown() as progress:
+        found = explain_log(recording, release, out, timeout, progress)
+    if json:
+        typer.echo(dumps(log_data(found)))
+        return
+    typer.echo(render_log(found))
+    if out is not None:
+        typer.echo(f"\nTables in {out}")

@@ -7,6 +7,7 @@ from pyharness.cli.options import (
     Call,
     Cudnn,
     Json,
+    Logs,
     Out,
     Preset,
     Reasons,
@@ -21,6 +22,7 @@ def command(
     preset: Preset = None,
     call: Call = None,
     axis: Axes = None,
+    log: Logs = None,
     out: Out = None,
     reasons: Reasons = "distinct",
     threads: Threads = None,
@@ -36,12 +38,21 @@ def command(
     from pyharness.api.progress import fetching
     from pyharness.cli.options import map_options
     from pyharness.cli.progress import shown
+    from pyharness.cli.replay import replay_logs
+    from pyharness.errors import UsageError
     from pyharness.present.jsons import dumps
     from pyharness.present.map import render_map
     from pyharness.releases.locate import resolve
     from pyharness.space.presets import build_space
     from pyharness.store.reading import MapFolder
 
+    if log:
+        if preset or call or axis:
+            raise UsageError(
+                "--log brings its own problems", "leave --preset, --call and --axis out"
+            )
+        replay_logs(log, [cudnn], out, "", timeout, json)
+        return
     options = map_options(threads, timeout, reasons, yes)
     space = build_space(preset, call, axis or [])
     with shown() as progress:

@@ -43,6 +43,15 @@ Axes = Annotated[
         metavar="NAME=V1,V2,…",
     ),
 ]
+Logs = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--log",
+        help="Take the problems from a cuDNN API log of a program (see `pyharness replay`), - for "
+        "standard input. Repeatable.",
+        metavar="FILE",
+    ),
+]
 Reasons = Annotated[
     str,
     typer.Option(

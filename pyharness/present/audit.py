@@ -182,11 +182,27 @@ def _one(audit: Audit, contradictions: Sequence[Contradiction]) -> Iterator[str]
     yield from _frameworks([audit])
 
 
+def _columns(audits: Sequence[Audit]) -> list[list[Audit]]:
+    """Neighbouring releases that come to the same verdict on every rule, together."""
+    columns: list[list[Audit]] = []
+    for audit in audits:
+        verdicts = [f.verdict for f in audit.findings]
+        if columns and [f.verdict for f in columns[-1][-1].findings] == verdicts:
+            columns[-1].append(audit)
+        else:
+            columns.append([audit])
+    return columns
+
+
 def _matrix(audits: Sequence[Audit]) -> Iterator[str]:
-    verdicts = (*VERDICTS, *AGREEMENTS)
-    for i, audit in enumerate(audits, 1):
-        counts = "  ".join(f"{LETTERS[v]} {audit.count(v)}" for v in verdicts)
-        yield f"  {i:>2}  {audit.release:<18}{counts}"
+    verdicts, columns = (*VERDICTS, *AGREEMENTS), _columns(audits)
+    names = [_span([a.release for a in column]) for column in columns]
+    width = max(map(len, names)) + 2
+    for i, (column, name) in enumerate(zip(columns, names, strict=True), 1):
+        counts = "  ".join(f"{LETTERS[v]} {column[0].count(v)}" for v in verdicts)
+        many = f"  ({len(column)} releases)" if len(column) > 1 else ""
+        yield f"  {i:>2}  {name:<{width}}{counts}{many}"
+    audits = [column[-1] for column in columns]
     yield ""
     yield from _wrapped("; ".join(f"{LETTERS[v]} {_words(v)}" for v in verdicts), "  ")
     yield ""

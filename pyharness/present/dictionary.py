@@ -15,18 +15,27 @@ _ABOUT = {
     "reasons": "One row is one distinct reason that cuDNN gave for a status of a call.",
     "costs": "One row is the time of one call, over accepted or over refused problems.",
     "changes": "One row is one problem that changed between two releases.",
+    "audit": "One row is one documented rule, judged on one release.",
+    "rules": "One row is one rule in the ordered list of a call: the first that matches decides.",
+    "recorded": "One row is one distinct problem of the API logs that were read.",
+    "explanations": "One row is one argument to blame for a refusal of a recorded problem.",
 }
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
-`diff.json` that says of what, where and how. `maps/` and `diff/` are where the commands put what
-they make; they are not under version control. `walk.md` is what `benchmarks/walk.py` printed.
+`diff.json` that says of what, where and how. `maps/`, `diff/` and `rules/` are where the commands
+put what they make; they are not under version control. `walk.md` is what `benchmarks/walk.py`
+printed.
 
 | folder | from | holds |
 |---|---|---|
 | `maps/RELEASE/SPACE/` | `pyharness map` | `validity`, `reasons`, `costs`, `run.json` |
 | `diff/A..B/SPACE/` | `pyharness diff` | `changes`, `diff.txt`, `diff.json` |
 | `upgrades/A..B/SPACE/` | the same, kept | the upgrades that the README tells of |
+| `rules/…/SPACE/` | `pyharness rules` | `rules`, `rules.txt`, `rules.json` |
+| `audit/` | `pyharness audit --out` | `audit`, and a page that says what came of it |
+| your `--out` | `pyharness replay`, `map --log` | `recorded`, `validity`, `run.json` |
+| your `--out` | `pyharness explain --log` | the same and `explanations` |
 
 ## Data dictionary
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pyharness.analyze.explanation import Blame, Explanation, Refusal, Span, Suggestion
+from pyharness.analyze.log_explanation import LogExplanation
 from pyharness.present.trying import ROLES
 from pyharness.spec.documented import Prediction
 from pyharness.spec.length_advice import NAMES
@@ -129,6 +130,50 @@ def _suggestion(number: int, suggestion: Suggestion) -> list[str]:
     for one in suggestion.predicted:
         lines += _wrapped(f"but predicted on a GPU: {one.rule.says} ({one.rule.id})", 5)
     return lines
+
+
+def render_log(found: LogExplanation) -> str:
+    """What a release refuses of a log, refusals of one kind together; ends without a newline."""
+    recording, refused = found.recording, [e.recorded for e in found.explained]
+    refused += found.unexplained
+    problems, calls = len(recording.problems), sum(p.count for p in recording.problems)
+    lines = [
+        f"cuDNN {found.release}: {len(refused):,} of {problems:,} recorded problems are refused, "
+        f"{sum(p.count for p in refused):,} of {calls:,} calls"
+    ]
+    for number, group in enumerate(found.groups, 1):
+        first = group[0]
+        count = sum(e.recorded.count for e in group)
+        same = f"{len(group):,} problems" if len(group) > 1 else "1 problem"
+        head = f"{number}. {same}, {count:,} calls; the most frequent is at {first.recorded.place}:"
+        lines += ["", *_wrapped(head, 0, 3), ""]
+        lines += [
+            f"   {line}".rstrip() for line in render_explanation(first.explanation).split("\n")
+        ]
+        for words in first.recorded.disagreements:
+            lines += _wrapped(f"the log disagrees with itself: {words}", 3)
+    if found.unexplained:
+        lines += ["", f"{len(found.unexplained):,} less frequent ones were not looked into"]
+    return "\n".join(lines)
+
+
+def log_data(found: LogExplanation) -> dict[str, Any]:
+    """The same as plain data, for JSON."""
+    return {
+        "release": found.release,
+        "problems": len(found.recording.problems),
+        "refused": [
+            {
+                "order": e.recorded.order,
+                "count": e.recorded.count,
+                "place": e.recorded.place,
+                "disagreements": list(e.recorded.disagreements),
+                **explanation_data(e.explanation, [], [], []),
+            }
+            for e in found.explained
+        ],
+        "unexplained": [p.order for p in found.unexplained],
+    }
 
 
 def render_recipes(found: Explanation) -> str:
