@@ -64,7 +64,8 @@ class RuleList:
     """The rules of one call in their order, the one for all else last.
 
     ``proven``     every problem was put through the list and got its own status.
-    ``fewest``     it is proven that no ordered list for the same answers has fewer rules.
+    ``fewest``     it is proven that no ordered list has fewer rules that tells the same answers
+                   apart and leaves the last one to what no rule matches.
     ``by_reason``  its answers are statuses with their reasons, not statuses alone.
     """
 

@@ -1,7 +1,7 @@
 """The conjunctions of an ordered list of rules: as few as can be, in an order that allows it.
 
 What earlier rules have decided is free for all later ones. So no list can have fewer conjunctions
-for an answer than its smallest cover where all other answers are free, except the one that is left
+for an answer than its smallest cover where all others are free, but for the last answer: it is left
 for what nothing matches. This search takes these covers, and puts down a conjunction as soon as
 what it takes has its own answer or is decided. Where it gets stuck, it covers a whole answer with
 what is free by then, which may take more; it tries which one is best.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class Conjunction:
 class Ordered:
     """Conjunctions in their order.
 
-    ``fewest``  it is proven that no ordered list with this last answer has fewer.
+    ``fewest``  it is proven that no list that matches nothing of the last answer has fewer.
     """
 
     conjunctions: list[Conjunction]
@@ -88,10 +89,12 @@ class _Search:
         classes: Sequence[NDArray[np.intp]],
         axes: Sequence[AxisValues],
         last: int,
+        covers: dict[tuple[bytes, int, frozenset[int]], list[Conjunction]] | None = None,
     ) -> None:
         self._cells, self._classes, self._axes, self._last = cells.copy(), classes, axes, last
         self._sizes = [np.bincount(of_axis).astype(np.int64) for of_axis in classes]
-        self._covers: dict[tuple[int, frozenset[int]], list[Conjunction]] = {}
+        self._covers = {} if covers is None else covers  # all ways share them: many meet again
+        self._state = _digest(self._cells)
         self.sure = True
 
     def left(self) -> list[int]:
@@ -123,7 +126,7 @@ class _Search:
 
     def _with(self, first: list[Conjunction], ahead: int) -> list[Conjunction]:
         """The list that begins with these; this search stays as it is."""
-        other = _Search(self._cells, self._classes, self._axes, self._last)
+        other = _Search(self._cells, self._classes, self._axes, self._last, self._covers)
         other._decide(first)
         return first + other.run(ahead)
 
@@ -145,7 +148,7 @@ class _Search:
     def _decide(self, conjunctions: Sequence[Conjunction]) -> None:
         for conjunction in conjunctions:
             self._cells[np.ix_(*conjunction.box)] = _DECIDED
-        self._covers.clear()
+        self._state = _digest(self._cells)
 
     def _excess(self, at_once: list[Conjunction]) -> tuple[int, int]:
         """What an answer takes more at once than after all others."""
@@ -154,7 +157,7 @@ class _Search:
 
     def _after(self, answer: int, before: frozenset[int]) -> list[Conjunction]:
         """The conjunctions of an answer where these others are decided, too."""
-        key = answer, before
+        key = self._state, answer, before
         if key not in self._covers:
             target = self._cells == answer
             free = np.isin(self._cells, [_DECIDED, *before])
@@ -199,6 +202,10 @@ class _Search:
                 side = tuple(np.unique(of_axis[allows(said, axis)]).tolist())  # noqa: PLW2901
             taken.append(side)
         return Conjunction(answer, conditions, tuple(taken))
+
+
+def _digest(cells: NDArray[np.int64]) -> bytes:
+    return blake2b(np.ascontiguousarray(cells).data, digest_size=16).digest()
 
 
 def _conditions(conjunctions: Sequence[Conjunction]) -> int:

@@ -75,7 +75,7 @@ def _told(rule: Rule, counts: Mapping[str, int]) -> Rule:
 def _members(
     folded: Folded, cells: NDArray[np.intp], times: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Rows of cells: the first of each, and some at random where more than one is wanted.
+    """Random rows of cells, so many of each.
 
     Conditions take whole classes, so one rule decides all rows of a cell.
     """
@@ -86,7 +86,6 @@ def _members(
         by_class, sizes = np.argsort(of_axis, kind="stable"), np.bincount(of_axis)
         starts = np.cumsum(sizes) - sizes
         offsets = (rng.random(rows.shape) * sizes[place]).astype(np.int64)
-        offsets[0] = 0
         rows += by_class[starts[place] + offsets] * math.prod(shape[at + 1 :])
     return rows.reshape(-1)
 

@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_CONTEXTS = 64
-_WALKS = 8  # so many contexts of the full length, or more of a shorter one
+MOST_SETTINGS = 256
+MOST_LIMITS = 32  # of an axis that become values of the map
+_WALKS = 8  # in so many settings everything is tried, or in more of them less
 
 Span = tuple[int, int]  # both ends belong to it
 
@@ -24,17 +25,15 @@ Span = tuple[int, int]  # both ends belong to it
 class Plan:
     """What is to be tried on one axis.
 
-    ``spans``     runs of integers between neighbouring tested values, ascending.
-    ``skipped``   the runs that are left out.
-    ``contexts``  flat indices over the cells of the other axes: where it is tried.
-    ``of``        contexts that there are; those where the axis makes no difference, and the same
-                  answer, count as one.
+    ``spans``    runs of integers between neighbouring tested values, ascending.
+    ``skipped``  the runs that are left out.
+    ``kinds``    where it is tried: a kind of setting of the other axes for each time, as a flat
+                 index over the cells of these axes; one that comes again means another setting.
     """
 
     spans: list[Span]
     skipped: list[Span]
-    contexts: list[int]
-    of: int
+    kinds: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +42,19 @@ class WalkedAxis:
 
     ``tried``     runs of integers that were tried, the map's own values among them.
     ``skipped``   runs between them that were not.
-    ``contexts``  combinations of the other axes in which they were, ``of`` so many that differ.
+    ``settings``  of the other axes in which values that the map lacks were tried, ``of_settings``
+                  in all; 0 where it lacks none.
+    ``kinds``     of settings that the map tells apart, among these, ``of_kinds`` in all.
     ``limits``    integers that are answered otherwise than the one just before them, somewhere.
     """
 
     axis: str
     tried: list[Span]
     skipped: list[Span]
-    contexts: int
-    of: int
+    settings: int
+    of_settings: int
+    kinds: int
+    of_kinds: int
     limits: list[int]
 
 
@@ -73,13 +76,15 @@ def plan_walk(
     values: Sequence[int],
     of_axis: NDArray[np.intp],
     profiles: NDArray[np.int64],
+    favoured: NDArray[np.bool_],
     most: int,
     price: Price,
 ) -> Plan:
     """What to try on an axis.
 
-    Shapes   of_axis gives the class of each value; profiles[context] is the answer of each class.
-    ``most``  what the integers tried in one context may cost.
+    Shapes   of_axis gives the class of each value; profiles[kind] is the answer of each class.
+    ``favoured``  kinds where most can still change, such as those that are accepted.
+    ``most``      what the integers tried in one setting may cost.
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
     gaps = []
@@ -96,8 +101,8 @@ def plan_walk(
         spans += [(first, end)] if end >= first else []
         skipped += [(end + 1, last)] if end < last else []
     tried = sum(last - first + 1 for first, last in spans)
-    contexts, of = _contexts(profiles, max(1, min(MOST_CONTEXTS, _WALKS * most // max(tried, 1))))
-    return Plan(sorted(spans), sorted(skipped), contexts, of)
+    times = max(1, min(MOST_SETTINGS, _WALKS * most // max(tried, 1)))
+    return Plan(sorted(spans), sorted(skipped), _kinds(profiles, favoured, times))
 
 
 def _afford(first: int, last: int, left: float, price: Price) -> int:
@@ -109,22 +114,23 @@ def _afford(first: int, last: int, left: float, price: Price) -> int:
     return low
 
 
-def _contexts(profiles: NDArray[np.int64], most: int) -> tuple[list[int], int]:
-    """Contexts to try, and how many there are.
+def _kinds(profiles: NDArray[np.int64], favoured: NDArray[np.bool_], most: int) -> list[int]:
+    """Kinds to try: one of each profile, those in which the axis matters, then what is favoured.
 
-    One for each profile, then more of those in which the axis matters, evenly.
+    Where all kinds are few, each is tried, and the favoured ones many times.
     """
     _, firsts = np.unique(profiles, axis=0, return_index=True)
-    matters = (profiles != profiles[:, :1]).any(axis=1)
-    varied = np.flatnonzero(matters)
-    plain = [int(f) for f in firsts if not matters[f]]
-    every = len(varied) + len(plain)
-    chosen = sorted(int(f) for f in firsts if matters[f]) + plain
-    room = most - len(chosen)
-    if room > 0 and len(varied):
-        picks = np.unique(np.linspace(0, len(varied) - 1, min(room, len(varied))).astype(int))
-        chosen += [c for c in varied[picks].tolist() if c not in chosen]
-    return sorted(chosen[: max(most, 1)]), every
+    varied = np.flatnonzero((profiles != profiles[:, :1]).any(axis=1))
+    order = [*(f for f in firsts if f in varied), *(f for f in firsts if f not in varied)]
+    chosen = [int(f) for f in order][:most]
+    rest = range(len(profiles)) if len(profiles) <= most // 2 else ()
+    for more in (varied, np.flatnonzero(favoured), rest):
+        some = [int(kind) for kind in more if int(kind) not in chosen]
+        room = min(len(some), most - len(chosen))
+        if room > 0:
+            chosen += [some[i] for i in np.linspace(0, len(some) - 1, room).astype(int)]
+    again = np.flatnonzero(favoured).tolist() or chosen
+    return chosen + [again[i % len(again)] for i in range(most - len(chosen))]
 
 
 def integers(values: Iterable[int], spans: Iterable[Span]) -> NDArray[np.int64]:

@@ -162,12 +162,37 @@ def test_an_order_of_checks_is_found_again() -> None:
 
 
 def test_a_circle_is_broken_and_no_claim_is_made() -> None:
-    # Each of the four corners of the ring needs the one beside it to be decided first.
-    codes = np.array([[1, 1, 2], [2, 0, 2], [2, 1, 1]], np.uint8)
+    # Either answer alone would be one square, if only the other were decided before.
+    codes = np.array([[1, 2, 0], [2, 1, 0]], np.uint8)
     found = rules_of(codes)
-    assert found.proven
-    assert len(found.rules) - 1 >= shortest(codes, 0)
-    assert not found.fewest or len(found.rules) - 1 == shortest(codes, 0)
+    assert (found.proven, found.fewest) == (True, False)
+    assert len(found.rules) - 1 == shortest(codes, 0) == 3
+
+
+def test_the_shortest_that_fits_comes_first() -> None:
+    x, y = np.indices((3, 3))
+    codes = np.select([(x == 1) & (y == 2), x == 0], [1, 2], 0).astype(np.uint8)
+    axes = [AxisValues("x", tuple("abc")), AxisValues("y", tuple("abc"))]
+    assert [rule.words for rule in rules_of(codes, axes).rules] == [
+        "x=a",
+        "x=b and y=c",
+        "otherwise",
+    ]
+
+
+def test_conjunctions_leave_to_others_what_those_cover_too() -> None:
+    # low > high, or one of them no number: what takes a NaN needs no other condition.
+    words = ("-inf", "-1.0", "1.0", "nan")
+    axes = [AxisValues(name, words, tuple(map(float, words))) for name in ("low", "high")]
+    low, high = np.meshgrid(*(axis.numbers or () for axis in axes), indexing="ij")
+    codes = (~(low <= high)).astype(np.uint8)
+    assert {rule.words for rule in rules_of(codes, axes).rules} == {
+        "low=nan",
+        "high=nan",
+        "low>=-1.0 and high=-inf",
+        "low=1.0 and high<=-1.0",
+        "otherwise",
+    }
 
 
 def test_many_answers_in_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,6 +232,14 @@ def test_permuted_axes_and_values_give_the_same_rules(
         moved[at] = AxisValues(axis.name, labels, numbers, axis.limits)
         permuted = permuted.take(values, at)
     assert as_sets(rules_of(np.ascontiguousarray(permuted), moved)) == as_sets(rules_of(codes))
+
+
+def test_rules_of_one_length_come_in_an_order_of_their_own() -> None:
+    # Read as they stand, {a, e} comes before {b, c}, and {e, a} after {c, b}.
+    codes, labels = np.array([1, 2, 2, 0, 1], np.uint8), "abcde"
+    there = rules_of(codes, [AxisValues("x", tuple(labels))])
+    back = rules_of(codes[::-1].copy(), [AxisValues("x", tuple(labels[::-1]))])
+    assert as_sets(there) == as_sets(back)
 
 
 def test_the_proof_sees_a_wrong_list() -> None:

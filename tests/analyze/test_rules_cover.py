@@ -116,10 +116,10 @@ def test_the_plainest_words_between_what_must_be_and_what_may_be(
 
 
 def test_plain_words_take_whole_classes() -> None:
-    # 1 and 9 are one class, so size<=1 would cut it; what is needed is 0 alone, 1 and 9 may be.
-    said = plainest(SIZE, np.array([0, 1, 2, 2, 1]), [0], [0, 1])
+    # 0 and 2 are to be taken, 1 and 9 may be: size<=2 would take only one of these two.
+    said = plainest(SIZE, np.array([0, 1, 0, 2, 1]), [0], [0, 1])
     assert said is not None
-    assert text([said]) == "size<=0"
+    assert text([said]) == "size!=5"
 
 
 @pytest.mark.parametrize(

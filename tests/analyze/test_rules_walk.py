@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyharness.analyze.rules_walk import (
-    MOST_CONTEXTS,
+    MOST_SETTINGS,
+    Plan,
     Price,
     changes,
     halve,
@@ -20,8 +21,13 @@ from pyharness.analyze.rules_walk import (
 )
 
 
-def plan(values: list[int], profiles: list[list[int]], most: int, price: Price | None = None):  # type: ignore[no-untyped-def]
-    return plan_walk(values, np.arange(len(values)), np.array(profiles), most, price or Price())
+def plan(
+    values: list[int], profiles: list[list[int]], most: int, price: Price | None = None
+) -> Plan:
+    """A plan for values that are each a class of its own; 0 is the answer that is favoured."""
+    array = np.array(profiles)
+    favoured = (array == 0).any(axis=1)
+    return plan_walk(values, np.arange(len(values)), array, favoured, most, price or Price())
 
 
 def test_all_gaps_are_tried_where_that_can_be_paid() -> None:
@@ -37,15 +43,21 @@ def test_narrow_gaps_come_first_and_the_rest_is_named() -> None:
     assert (none.spans, none.skipped) == ([], [(2, 3)])
 
 
-def test_every_profile_has_a_context_and_those_where_the_axis_matters_have_more() -> None:
-    profiles = [[0, 0]] * 50 + [[0, 1]] * 200 + [[1, 1]] * 3 + [[1, 0]]
-    found = plan([1, 9], profiles, 1000)
-    assert found.of == 201 + 2
-    assert len(found.contexts) <= MOST_CONTEXTS
-    kinds = [tuple(profiles[c]) for c in found.contexts]
-    assert set(kinds) == {(0, 0), (0, 1), (1, 1), (1, 0)}
-    assert kinds.count((0, 0)) == kinds.count((1, 1)) == kinds.count((1, 0)) == 1
-    assert kinds.count((0, 1)) > 40
+def test_every_profile_has_a_setting_then_where_the_axis_matters_then_what_is_accepted() -> None:
+    profiles = [[0, 0]] * 50 + [[0, 1]] * 200 + [[1, 1]] * 3 + [[1, 0]] + [[2, 2]]
+    found = [tuple(profiles[kind]) for kind in plan([1, 9], profiles, 1000).kinds]
+    assert len(found) == MOST_SETTINGS
+    assert found[:5] == [(0, 1), (1, 0), (0, 0), (1, 1), (2, 2)]
+    assert found[5 : 5 + 199] == [(0, 1)] * 199
+    assert set(found[5 + 199 :]) == {(0, 0)}
+    # A walk of full length is made in a few settings only, of different profiles.
+    few = [tuple(profiles[kind]) for kind in plan([1, 1002], profiles, 1000).kinds]
+    assert few[:5] == found[:5]
+    assert len(few) == 8
+
+
+def test_few_kinds_are_tried_in_several_settings() -> None:
+    assert plan([1, 9], [[1, 1], [0, 0], [1, 1]], 1000).kinds[:6] == [1, 0, 2, 1, 1, 1]
 
 
 @given(st.integers(-5, 20), st.integers(0, 40), st.floats(0.1, 3), st.floats(0, 2))

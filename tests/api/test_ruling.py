@@ -5,19 +5,27 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
+from pyharness.analyze.conditions import AxisValues
+from pyharness.analyze.rules import find_rules
 from pyharness.analyze.rules_diff import compare_rules
+from pyharness.analyze.rules_fold import Folded, fold_rows
 from pyharness.analyze.rules_release import CallRules, ReleaseRules
+from pyharness.api import ruling, thresholds
 from pyharness.api.diffing import open_side
+from pyharness.api.mapped import Library, Mapped, mapped
 from pyharness.api.mapping import MapOptions, map_release
 from pyharness.api.ruling import find_all, rules_folder
-from pyharness.api.thresholds import Library, limits_to_add, mapped, walk_axes
+from pyharness.api.thresholds import limits_to_add, walk_axes
 from pyharness.releases import Release
 from pyharness.space.presets import build_space
 from pyharness.store.reading import MapFolder
+from tests.analyze.test_rules import as_sets
 from tests.doubles.build import CSRC, SOURCE
 
 CALL = "cudnnSetRNNDescriptor_v8"
@@ -109,7 +117,7 @@ def test_what_lies_between_tested_values_is_found(
     assert walked["hidden_size"].tried == [(0, 1024)]
     assert walked["hidden_size"].skipped == []
     # Both sides of each limit belong to the map now.
-    assert call.axes["hidden_size"] == ["0", "1", "64", "99", "100", "199", "200", "700", "701", "1024"]
+    assert ",".join(call.axes["hidden_size"]) == "0,1,64,99,100,199,200,700,701,1024"
     assert call.axes["input_size"] == ["1", "6", "7", "8", "512"]
     assert call.rows == 2 * 10 * 5
     told = {r.words: [w.text for w in r.reasons] for r in call.found.rules}
@@ -156,6 +164,101 @@ def test_a_map_whose_library_is_gone_has_rules_and_says_what_it_lacks(
     assert [r.text for r in call.found.rules[0].reasons] == ["hiddenSize < 1"]
 
 
+def test_two_sides_tell_reasons_apart_only_if_both_can(pockets: Path, tmp_path: Path) -> None:
+    axes = ["hidden_size=0,64,1024", "input_size=1,7"]
+    told = made(pockets, tmp_path / "a", *axes)
+    library = tmp_path / "lib" / "libcudnn.so.9"
+    library.parent.mkdir()
+    library.write_bytes(pockets.read_bytes())
+    silent = made(library, tmp_path / "b", *axes, reasons="none")
+    library.unlink()
+    alone, both = find_all([told], MapOptions(1)), find_all([told, silent], MapOptions(1))
+    assert only(alone).found.by_reason
+    assert [side.calls[0].found.by_reason for side in both] == [False, False]
+
+
+def test_limits_at_the_seams_of_a_long_walk_are_found(
+    pockets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(pockets, tmp_path / "m", "hidden_size=90,210", "algo=standard,persist_static")
+    for length in (1, 9, 10, 11, 109, 110):
+        monkeypatch.setattr(thresholds, "_TOGETHER", length)
+        (walked,) = only(find_all([folder], MapOptions(walkers=1))).walked
+        assert (walked.tried, walked.limits) == ([(90, 210)], [100, 200])
+
+
+def test_what_shows_in_some_settings_only_is_found_where_the_map_tells_none_apart(
+    pockets: Path, tmp_path: Path
+) -> None:
+    every = ["algo=all", "cell_mode=all", "bias_mode=all", "direction_mode=all", "math_type=all"]
+    folder = made(pockets, tmp_path / "m", "hidden_size=90,210", *every, reasons="none")
+    call = only(find_all([folder], MapOptions(walkers=1)))
+    (walked,) = call.walked
+    assert (walked.of_settings, walked.kinds, walked.of_kinds) == (4 * 4 * 4 * 2 * 4, 1, 1)
+    assert walked.limits == [100, 200]
+    assert said(call)[0] == ("NOT_SUPPORTED", "algo=persist_static and 100<=hidden_size<=199")
+
+
+def test_what_the_map_has_in_full_is_not_walked(pockets: Path, tmp_path: Path) -> None:
+    folder = made(pockets, tmp_path / "m", "hidden_size=698..703", "algo=standard,persist_static")
+    (walked,) = only(find_all([folder], MapOptions(walkers=1))).walked
+    assert (walked.settings, walked.limits) == (0, [701])
+
+
+def test_where_all_settings_are_few_all_are_tried(pockets: Path, tmp_path: Path) -> None:
+    every = ["algo=all", "cell_mode=all", "bias_mode=all", "direction_mode=all"]
+    folder = made(pockets, tmp_path / "m", "hidden_size=98,101", *every, reasons="none")
+    (walked,) = only(find_all([folder], MapOptions(walkers=1))).walked
+    assert (walked.settings, walked.of_settings, walked.limits) == (128, 128, [100])
+
+
+def test_a_hang_between_tested_values_is_a_rule(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAKE_CUDNN_TAME")
+    monkeypatch.setenv("FAKE_CUDNN_HANG_ALGO", "0")  # 667 hangs, nothing else does harm
+    folder = made(fake, tmp_path / "m", "hidden_size=600,700")
+    call = only(find_all([folder], MapOptions(walkers=1, timeout_s=0.4)))
+    assert said(call) == [(None, "hidden_size=667"), ("SUCCESS", "otherwise")]
+    assert call.axes["hidden_size"] == ["600", "666", "667", "668", "700"]
+    assert call.found.proven
+
+
+def test_a_map_that_would_grow_too_large_stays_as_it_is(
+    pockets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ruling, "_MOST", 3)
+    folder = made(pockets, tmp_path / "m", "hidden_size=64,1024")
+    (side,) = find_all([folder], MapOptions(walkers=1))
+    assert "with the limits of hidden_size the map would be too large" in side.notes[0]
+    assert side.calls[0].walked[0].limits == [701]
+    assert said(side.calls[0])[0] == ("NOT_SUPPORTED", "hidden_size=1024")
+
+
+def test_lists_of_lengths_are_walked_as_they_are(fake: Path, tmp_path: Path) -> None:
+    space = build_space(
+        None, DATA, ["seq_lengths=[5,3,2],equal", "batch_size=3", "max_seq_length=1,40"]
+    )
+    map_release(
+        Release("9.13.0.50", 12, fake, "path"), space, tmp_path / "m", MapOptions(walkers=1)
+    )
+    call = only(find_all([MapFolder(tmp_path / "m")], MapOptions(walkers=1)))
+    assert said(call) == [
+        ("BAD_PARAM", "seq_lengths=[5,3,2] and max_seq_length<=4"),
+        ("SUCCESS", "otherwise"),
+    ]
+
+
+def test_a_worker_that_dies_everywhere_costs_the_limits_and_not_the_rules(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made(fake, tmp_path / "m", "hidden_size=0,64")
+    monkeypatch.setenv("FAKE_CUDNN_ABORT_IN", CALL)
+    (side,) = find_all([folder], MapOptions(walkers=1))
+    assert side.notes[0].startswith(f"{CALL}: limits not found: 8 workers ended")
+    assert said(side.calls[0]) == [("BAD_PARAM", "hidden_size=0"), ("SUCCESS", "otherwise")]
+
+
 def test_too_many_limits_stay_out_of_the_map(pockets: Path, tmp_path: Path) -> None:
     folder = made(pockets, tmp_path / "m", "hidden_size=64,1024")
     one = mapped(folder.statuses(folder.grids[0]))
@@ -163,7 +266,7 @@ def test_too_many_limits_stay_out_of_the_map(pockets: Path, tmp_path: Path) -> N
         walked = walk_axes(one, library, 10_000, lambda *_: None)
     assert limits_to_add(walked, one.grid) == {9: [700, 701]}
     (walked_axis,) = walked
-    many = type(walked_axis)("hidden_size", [], [], 1, 1, list(range(66, 300, 3)))
+    many = type(walked_axis)("hidden_size", [], [], 1, 1, 1, 1, list(range(66, 300, 3)))
     assert limits_to_add([many], one.grid) == {}
 
 
@@ -192,10 +295,12 @@ def test_two_sides_get_the_limits_of_both(pockets: Path, fake: Path, tmp_path: P
     assert before.calls[0].rows == after.calls[0].rows == 2 * 8
     steps = compare_rules(before.calls[0].found.rules, after.calls[0].found.rules)
     assert [(s.fate, s.rule.words) for s in steps] == [
-        ("came", "algo=persist_static and 100<=hidden_size<=199"),
         ("came", "algo=standard and hidden_size>700"),
+        ("came", "algo=persist_static and 100<=hidden_size<=199"),
         ("stayed", "otherwise"),
     ]
+    turned = find_all(folders[::-1], MapOptions(walkers=1))
+    assert [side.calls[0].axes for side in turned] == [after.calls[0].axes] * 2
     assert rules_folder(folders).parts[:3] == (
         "results",
         "rules",
@@ -246,6 +351,42 @@ DESCRIPTOR = [
 ]
 
 
+def test_permuted_axes_of_a_real_map_give_the_same_rules(
+    cudnn: Callable[[str], Release], tmp_path: Path
+) -> None:
+    options = MapOptions(walkers=2, reasons="all")
+    for call in (CALL, DATA, "cudnnSetTensorNdDescriptor"):
+        space = build_space("host", call, [])
+        side = open_side(str(cudnn("9.28.0.42+cu12").path), space, tmp_path, options)
+        one = mapped(side.statuses(side.grids[0]))
+        axes = [
+            AxisValues(
+                axis.name,
+                tuple(axis.label(v) for v in values),
+                tuple(map(float, values)) if axis.numeric else None,
+                limits=axis.numeric,
+            )
+            for axis, values in zip(one.grid.call.axes, one.grid.values, strict=True)
+        ]
+        first = as_sets(find_rules(axes, one.codes, one.names, fold(one.codes, one.text_ids, one)))
+        rng = np.random.default_rng(3)
+        order = rng.permutation(len(axes)).tolist()
+        orders = [rng.permutation(len(axes[at].labels)) for at in order]
+        codes, ids = (array.transpose(order) for array in (one.codes, one.text_ids))
+        moved = []
+        for at, (axis, values) in enumerate(zip((axes[a] for a in order), orders, strict=True)):
+            codes, ids = codes.take(values, at), ids.take(values, at)
+            numbers = axis.numbers and tuple(axis.numbers[v] for v in values)
+            labels = tuple(axis.labels[v] for v in values)
+            moved.append(AxisValues(axis.name, labels, numbers, axis.limits))
+        codes = np.ascontiguousarray(codes)
+        assert as_sets(find_rules(moved, codes, one.names, fold(codes, ids, one))) == first
+
+
+def fold(codes: Any, ids: Any, one: Mapped) -> Folded:
+    return fold_rows(codes, one.names, np.ascontiguousarray(ids), one.texts)
+
+
 def test_what_the_descriptor_is_known_to_refuse(real: Callable[..., ReleaseRules]) -> None:
     (call,) = real("9.28.0.42+cu12", CALL, *DESCRIPTOR).calls
     rules = said(call)
@@ -273,4 +414,5 @@ def test_the_bfloat16_rule_goes_with_9_13(real: Callable[..., ReleaseRules]) -> 
     fate = {(s.rule.status, s.rule.words): s.fate for s in steps}
     assert fate["NOT_SUPPORTED", "data_type=bfloat16"] == "went"
     assert fate["NOT_SUPPORTED", "data_type in {float, bfloat16} and math_prec!=float"] == "came"
-    assert set(fate.values()) == {"went", "came", "stayed"}
+    double = "algo in {persist_static, persist_static_small_h} and data_type=double"
+    assert fate["NOT_SUPPORTED", double] == "stayed"
