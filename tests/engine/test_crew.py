@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyharness.engine.answers import Answers
-from pyharness.engine.crew import MOST_DEATHS_UNANSWERED, Collapse, Crew, Job, some
+from pyharness.engine.crew import MOST_DEATHS_UNANSWERED, Collapse, Crew, Job, some, whole
 from pyharness.engine.worker import Launch
 from pyharness.spec.ledger import FAILED, Ledger
 from tests.doubles.walking import descriptors, differences, walk
@@ -146,13 +146,13 @@ def test_an_earlier_run_that_was_answered_counts(launch: Start) -> None:
     assert len(answers.deaths) == grid.size
 
 
-def test_even_an_answering_library_may_not_end_workers_for_ever(
-    launch: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pyharness.engine.crew.MOST_DEATHS", 5)
+def test_even_an_answering_library_may_not_end_workers_for_ever(launch: Start) -> None:
     grid = descriptors(hidden_size="5,668", num_layers="1..20", proj_size="4")
-    with pytest.raises(Collapse, match=r"5 workers ended .*SIGABRT.* the rest is not tried"):
-        walk(launch(), grid)
+    with (
+        pytest.raises(Collapse, match=r"5 workers ended .*SIGABRT.* the rest is not tried"),
+        Crew(launch(), Ledger(), 1, most_deaths=5) as crew,
+    ):
+        crew.run(whole(grid), Answers(grid.size))
 
 
 def test_answers_between_deaths(launch: Start) -> None:
