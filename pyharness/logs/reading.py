@@ -66,6 +66,10 @@ def _no_garbage() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            # What was read is old at once, and not gone through when collecting starts again.
+            gc.freeze()
+            gc.unfreeze()
         if on:
             gc.enable()
 
