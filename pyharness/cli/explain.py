@@ -93,6 +93,13 @@ def command(
             metavar="CALL",
         ),
     ] = None,
+    since: Annotated[
+        bool,
+        typer.Option(
+            "--since/--no-since",
+            help="Ask the other releases too (the cached ones, a twentieth of a second each).",
+        ),
+    ] = True,
     all_releases: Annotated[
         bool,
         typer.Option(
@@ -113,7 +120,7 @@ def command(
     if out is not None:
         raise UsageError("--out is for the tables of --log", "one problem goes to --json")
     from pyharness.api.explaining import explain
-    from pyharness.api.history import cached_releases, every_release, history
+    from pyharness.api.history import History, cached_releases, every_release, history
     from pyharness.api.progress import fetching
     from pyharness.api.reading import Sources, read_problem
     from pyharness.cli.progress import shown
@@ -143,18 +150,21 @@ def command(
     predicted = predictions(reading.problem, release.numbers)
     if not json:
         typer.echo(f"{render_explanation(found)}\n")
-    with shown("releases") as progress:
-        others = cached_releases(release)
-        notes: list[str] = []
-        if all_releases:
-            others, notes = every_release(release, progress)
-        past = history(reading.problem, others, timeout, progress)
-    notes += past.notes
+    notes: list[str] = []
+    past = History([], notes)
+    if since or all_releases:
+        with shown("releases") as progress:
+            others = cached_releases(release)
+            if all_releases:
+                others, notes = every_release(release, progress)
+            past = history(reading.problem, others, timeout, progress)
+        notes = notes + past.notes
     if json:
         data = explanation_data(found, past.spans, notes, predicted)
         typer.echo(dumps({**data, "reading": reading.data()}))
         return
-    typer.echo(f"{render_since(past.spans, notes, complete=all_releases)}\n")
+    if past.spans or notes:
+        typer.echo(f"{render_since(past.spans, notes, complete=all_releases)}\n")
     typer.echo(render_predictions(predicted, reading.problem))
     if failed_in is not None:
         typer.echo(f"\n{render_checklist(predicted, failed_in)}")

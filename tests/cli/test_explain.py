@@ -62,6 +62,14 @@ def test_what_is_accepted(run: Run, cudnn: Callable[[str], Release]) -> None:
     assert since[-1].startswith("  accepted from 9.13.0 on (the newest asked is 9.2")
 
 
+def test_without_the_others(run: Run) -> None:
+    said = run("explain", "--cudnn", "9.28.0.42", "--no-since", "hidden_size=0")
+    assert said.code == 0
+    assert "since when" not in said.out
+    words = ("explain", "--cudnn", "9.28.0.42", "--no-since", "--json", "hidden_size=0")
+    assert json.loads(run(*words).out)["since"] == []
+
+
 def test_the_same_as_data(run: Run) -> None:
     said = run("explain", "--cudnn", "9.28.0.42", "--json", *PACKED)
     data = json.loads(said.out)
