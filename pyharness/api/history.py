@@ -12,6 +12,8 @@ from pyharness.api.trying import try_calls
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.errors import HarnessError
 from pyharness.releases.cache import list_cached
+from pyharness.releases.index import offered_versions
+from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
 from pyharness.spec.problem import Problem
 
@@ -60,24 +62,19 @@ def history(
 
 
 def cached_releases(own: Release) -> list[Release]:
-    """The releases in the cache, with the one in question if it lies elsewhere."""
-    cached = [entry.release() for entry in list_cached()]
-    return cached if any(r.name == own.name for r in cached) else [*cached, own]
+    """The releases in the cache, and the one in question, in place of a cached one of its name."""
+    return [*(e.release() for e in list_cached() if e.name != own.name), own]
 
 
 def every_release(own: Release, progress: Progress = silent) -> tuple[list[Release], list[str]]:
-    """The newest build of every version on the index, fetched where it is not here.
+    """What is here and every other version on the index, fetched.
 
     Returns  the releases, and a note on each that could not be fetched.
     Raises   HarnessError if the index cannot be asked.
     """
-    from pyharness.releases.index import list_offers  # noqa: PLC0415 - the network's packages
-    from pyharness.releases.locate import resolve  # noqa: PLC0415
-
-    versions = list(dict.fromkeys(offer.version for offer in list_offers() if not offer.yanked))
     found, notes = cached_releases(own), []
     here = {r.version for r in found}
-    missing = [v for v in versions if v not in here]
+    missing = [v for v in offered_versions() if v not in here]
     for place, version in enumerate(missing):
         progress("fetching releases", place, len(missing))
         try:

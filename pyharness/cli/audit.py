@@ -115,11 +115,12 @@ def _releases(named: Sequence[str], all_cached: bool, all_releases: bool) -> lis
     Raises  UsageError if none is.
     """
     from pyharness.errors import UsageError
-    from pyharness.releases import list_cached, list_offers
+    from pyharness.releases import list_cached
+    from pyharness.releases.index import offered_versions
 
     names = list(named)
     if all_releases:
-        names += dict.fromkeys(offer.version for offer in list_offers() if not offer.yanked)
+        names += offered_versions()
     if all_cached:
         names += [c.name for c in list_cached()]
     if not names:

@@ -56,6 +56,14 @@ def list_offers() -> list[Offer]:
     return sorted(offers, key=lambda o: release_key(o.version, o.cuda_major))
 
 
+def offered_versions() -> list[str]:
+    """Every version on the index that was not taken back, the oldest first.
+
+    Raises  HarnessError as list_offers does.
+    """
+    return list(dict.fromkeys(offer.version for offer in list_offers() if not offer.yanked))
+
+
 def newest_wheel(package: str, cuda_major: int) -> Offer:
     """The newest wheel of a package for one CUDA major.
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from pyharness.analyze.explanation import Blame, Explanation, Refusal
+from pyharness.api import history as past
 from pyharness.api.explaining import explain
-from pyharness.api.history import history
 from pyharness.api.trying import try_calls
+from pyharness.errors import HarnessError
 from pyharness.releases import Release
 from pyharness.spec.problem import parse_problem
 
@@ -178,13 +179,13 @@ def test_a_library_that_dies_during_the_search_is_a_note(
 
 def test_since_when(cudnn: Callable[[str], Release]) -> None:
     releases = [cudnn(v) for v in ("9.28.0.42", "8.9.7.29", "9.13.0.50", "9.12.0.46")]
-    past = history(parse_problem(["data_type=bfloat16"]), releases)
-    assert [(s.outcome, s.first, s.last) for s in past.spans] == [
+    found = past.history(parse_problem(["data_type=bfloat16"]), releases)
+    assert [(s.outcome, s.first, s.last) for s in found.spans] == [
         ("refused", "8.9.7", "9.12.0"),
         ("accepted", "9.13.0", "9.28.0"),
     ]
-    assert past.spans[0].call == "cudnnSetRNNDescriptor_v8"
-    assert past.notes == []
+    assert found.spans[0].call == "cudnnSetRNNDescriptor_v8"
+    assert found.notes == []
 
 
 def test_a_release_that_cannot_be_asked_is_a_note(
@@ -194,10 +195,33 @@ def test_a_release_that_cannot_be_asked_is_a_note(
     from pathlib import Path
 
     broken = replace(fake_release, path=Path(str(build("UNLOADABLE"))), version="9.1.0.1")
-    past = history(parse_problem(["hidden_size=0"]), [cudnn("9.28.0.42"), broken])
-    assert [s.outcome for s in past.spans] == ["refused"]
-    assert len(past.notes) == 1
-    assert past.notes[0].startswith("9.1.0.1+cu12 could not be asked: ")
+    found = past.history(parse_problem(["hidden_size=0"]), [cudnn("9.28.0.42"), broken])
+    assert [s.outcome for s in found.spans] == ["refused"]
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("9.1.0.1+cu12 could not be asked: ")
+
+
+def test_every_release_of_the_index(
+    cudnn: Callable[[str], Release], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is cached, and what is fetched besides; what cannot be had is a note."""
+    own = cudnn("9.28.0.42")
+    monkeypatch.setattr(past, "cached_releases", lambda own: [own])
+    monkeypatch.setattr(past, "offered_versions", lambda: ["8.9.7.29", "9.7.7.7", "9.28.0.42"])
+
+    def fetched(version: str) -> Release:
+        if version == "9.7.7.7":
+            raise HarnessError("the index does not answer")
+        return cudnn(version)
+
+    monkeypatch.setattr(past, "resolve", fetched)
+    releases, notes = past.every_release(own)
+    assert [r.name for r in releases] == ["9.28.0.42+cu12", "8.9.7.29+cu12"]
+    assert notes == ["9.7.7.7 could not be fetched: the index does not answer"]
+
+
+def test_a_release_elsewhere_is_one_of_the_cached(fake_release: Release) -> None:
+    assert past.cached_releases(fake_release)[-1] is fake_release
 
 
 def test_a_blame_is_the_same_for_x_and_y(why: Explain) -> None:

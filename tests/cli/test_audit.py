@@ -168,11 +168,11 @@ def test_all_releases_are_those_of_the_index_but_the_yanked(
 ) -> None:
     from types import SimpleNamespace
 
-    from pyharness import releases
+    from pyharness.releases import index
 
     offers = [("8.9.7.29", False), ("9.28.0.42", False), ("9.28.0.42", False), ("9.1.0.70", True)]
     monkeypatch.setattr(
-        releases, "list_offers", lambda: [SimpleNamespace(version=v, yanked=y) for v, y in offers]
+        index, "list_offers", lambda: [SimpleNamespace(version=v, yanked=y) for v, y in offers]
     )
     said = run("audit", "--all-releases", "--rule", "SET-HID-POS", "--json")
     assert said.code == 0
