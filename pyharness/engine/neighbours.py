@@ -102,8 +102,14 @@ class Neighbourhood:
         Shapes   as in codes; bool [n].
         """
         every = np.ones(len(next(iter(changed.values()))), bool)
-        for codes in self.codes(changed, roles).values():
-            every &= self.is_success(codes)
+        for role in self._roles:
+            if roles is not None and role.role not in roles:
+                continue
+            left = np.flatnonzero(every)  # what an earlier call refused is not asked again
+            if not len(left):
+                break
+            some = {name: values[left] for name, values in changed.items()}
+            every[left] = self.is_success(self._of_role(role, some, len(left)))
         return every
 
     def is_success(self, codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
