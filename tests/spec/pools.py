@@ -36,7 +36,16 @@ BEYOND: dict[str, list[Any]] = {
     "pseudo_layer": [-1, 0, 1, 2, 7],
     "lin_layer_id": [-1, 0, 2, 5, 6, 8, 9],
 }
-NEVER_NULL = ("eager", "reset_after", "tf32_allowed", "unroll", "use_bias", "backward_data_called")
+NEVER_NULL = (
+    "eager",
+    "reset_after",
+    "tf32_allowed",
+    "unroll",
+    "use_bias",
+    "backward_data_called",
+    "backward_repeated",
+    "states_fit",
+)
 
 
 def pool(name: str, predicate: Predicate) -> list[Any]:

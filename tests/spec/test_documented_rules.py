@@ -34,7 +34,7 @@ ALWAYS = [rule for rule in RULES if rule.when.text == "True"]
 
 
 def test_there_are_as_many_rules_as_were_taken_in_and_added() -> None:
-    assert len(RULES) == len(BY_ID) == 115
+    assert len(RULES) == len(BY_ID) == 117
     assert not set(BY_ID) & {f.id for f in FRAMEWORKS}
 
 

@@ -17,6 +17,7 @@ HOST_CALLS = frozenset(c.name for c in CALLS)
 BEYOND: Mapping[str, str] = {
     "add_grad": "what backward weights does with the gradient buffer: add or set",
     "backward_data_called": "whether backward data ran before backward weights",
+    "backward_repeated": "whether backward data runs again on one forward's reserve space",
     "built_batch": "batch size that cudnnBuildRNNDynamic was given; 0: it was not called",
     "compute_capability": "of the GPU, 10 * major + minor",
     "cublas_workspace_config": "the environment variable CUBLAS_WORKSPACE_CONFIG",
@@ -46,6 +47,7 @@ BEYOND: Mapping[str, str] = {
     "reserve_size": "bytes of the reserve space",
     "reset_after": "the Keras argument of a GRU",
     "sized_fwd_mode": "the forward mode that the spaces were sized for",
+    "states_fit": "whether h and c are described as layers and directions x batch x width",
     "tf32_allowed": "whether the framework lets float use TF32",
     "unroll": "the Keras argument",
     "use_bias": "the Keras argument",
