@@ -130,6 +130,8 @@ def single(axis: Axis, old: int, new: int, hidden_size: int) -> Move:
     """The move that gives one axis another value."""
     distance = _distance(axis, old, new, hidden_size)
     cost = _COSTS[axis.name]
+    if axis.name == "proj_size" and new == PROJ_RULES["same"]:
+        cost = "no projection: h is as wide as hidden_size"
     if axis.name in ("data_type", "math_prec"):
         cost = f"{cost}{_precision(axis.label(old), axis.label(new))}"
     return Move({axis.name: new}, LEVELS[axis.name], distance, cost)
@@ -144,6 +146,8 @@ def _distance(axis: Axis, old: int, new: int, hidden_size: int) -> float:
         order = _PREFERRED[name]
         return order.index(axis.label(new)) if axis.label(new) in order else len(order)
     if name == "proj_size":
+        if new == PROJ_RULES["same"] and old <= 0:
+            return 0.0  # who writes 0 means that there is no projection
         old, new = resolve_proj_size(old, hidden_size), resolve_proj_size(new, hidden_size)
         return abs(new - old) / max(abs(old), 1)
     if axis.numeric:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 import zlib
@@ -26,7 +27,15 @@ def opened(name: str) -> Iterator[Read]:
     Raises   UsageError if it cannot be read.
     """
     if name == STDIN:
-        yield sys.stdin.buffer.read
+        given = io.BufferedReader(sys.stdin.buffer)
+        try:
+            if given.peek(2)[:2] == _PACKED:
+                with gzip.open(given) as unpacked:
+                    yield unpacked.read1
+            else:
+                yield given.read
+        finally:
+            given.detach()  # standard input is not ours to close
         return
     try:
         with Path(name).open("rb") as file:

@@ -75,14 +75,18 @@ def _owners(axis: str) -> list[str]:
 def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Space:
     """The space that a preset, a call and ``name=v1,v2,…`` texts describe.
 
-    A call alone is a grid of its defaults. With a preset, the call picks its grids. An axis
-    replaces the values of that axis in every grid that has it.
+    A call alone is its part of ``host``; with axes, a grid of these and its defaults. With a
+    preset, the call picks its grids. An axis replaces the values of that axis in every grid that
+    has it.
 
     Returns  the space; its name tells what it was made from.
     Raises   UsageError for anything unknown, for a call that the preset lacks, and for an axis that
              no chosen call has.
     """
     chosen = _parse_axes(axes)
+    if preset is None and call is not None and not chosen:
+        call_named(call)
+        preset = "host"  # one problem would say nothing of a call
     if preset is None and call is None:
         owners = [c.name for c in CALLS if all(any(a.name == n for a in c.axes) for n in chosen)]
         if not chosen:

@@ -6,7 +6,8 @@ no name for it. tests/abi compiles every entry against the real headers of every
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyharness.errors import unknown_name
 
@@ -37,20 +38,25 @@ class EnumType:
 
     ``vendor``   the C type, for example cudnnRNNAlgo_t; macro flags have the integer type.
     ``markers``  enumerators that only count the others: checked, but no name for a value.
+    ``aliases``  what others call an enumerator; read, never written.
     """
 
     name: str
     vendor: str
     members: tuple[Enumerator, ...]
     markers: tuple[Enumerator, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> int:
         """The integer of a name, or of an integer written out: values outside are allowed.
 
+        The vendor's names and other people's are taken too, in capitals or not.
+
         Raises  UsageError for a word that is neither.
         """
+        word = self.aliases.get(text.lower(), text.lower())
         for member in self.members:
-            if member.name == text:
+            if word in (member.name, member.vendor.lower()):
                 return member.value
         try:
             return int(text)
@@ -125,6 +131,12 @@ MATH_TYPE = _plain(
     "tensor_op_math_allow_conversion",
     "fma_math",
 )
+_OTHER_TYPE_NAMES = {
+    **dict.fromkeys(("fp16", "float16"), "half"),
+    **dict.fromkeys(("fp32", "float32"), "float"),
+    **dict.fromkeys(("fp64", "float64"), "double"),
+    "bf16": "bfloat16",
+}
 DATA_TYPE = EnumType(
     "data_type",
     "cudnnDataType_t",
@@ -154,6 +166,7 @@ DATA_TYPE = EnumType(
         Enumerator("byte_boolean", 22, "CUDNN_DATA_BYTE_BOOLEAN", (9, 25)),
         Enumerator("fp8_e5m3", 23, "CUDNN_DATA_FP8_E5M3", (9, 26)),
     ),
+    aliases=_OTHER_TYPE_NAMES,
 )
 LAYOUT = _plain(
     "layout",

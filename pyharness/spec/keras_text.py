@@ -129,6 +129,11 @@ def keras_problem(
             "round, so direction_mode=unidirectional"
         )
     name = call.name
+    if name in ("Sequential", "Model", "Masking", "Embedding", "RNN"):
+        raise UsageError(
+            f"{name} is no recurrent layer of its own",
+            f"give the layer alone, {_EXAMPLE}; what Masking or mask_zero marks goes to --mask",
+        )
     if name not in _CLASSES:
         raise unknown_name("Keras layer", name, known)
     args = bind(call, _CLASSES[name], _BY_NAME, _ELSEWHERE)

@@ -28,7 +28,10 @@ y = np.zeros_like(closed)
 np.put_along_axis(y, order, closed, 0)"""
 
 Kind = Literal["gap", "left_padding", "empty_row"]
-_INVERT = "where True marks padding, as in PyTorch's key_padding_mask, give the inverse (~mask)"
+_INVERT = (
+    "if True marks padding here, which is the other convention, give the inverse (~mask): it has "
+    "what counts first in every row"
+)
 _FOUND: dict[Kind, str] = {
     "gap": "masked steps between steps that count",
     "left_padding": "masked steps before the first step that counts",
@@ -115,7 +118,7 @@ def read_mask(
     else:
         notes.append("cuDNN is told how long each row is and no more: no release takes this mask")
     if faults and _is_prefix(~counts) and (lengths is None or not any(lengths)):
-        notes.append(f"inverted, every row is steps that count followed by padding: {_INVERT}")
+        notes.append(_INVERT)
     rows, steps = counts.shape
     return MaskReading(lengths, turned, rows, steps, tuple(faults), tuple(notes))
 
@@ -149,19 +152,32 @@ def _orientation(
     if min(counts.shape) > 1:  # one step, or one row, says nothing about the order
         for inverse, but in ((False, ""), (True, ", if it is inverted")):
             both = {t: _is_prefix((counts.T if t else counts) ^ inverse) for t in (False, True)}
+            left_padded = not inverse and _is_prefix(counts[:, ::-1])
+            if both[True] and not both[False] and left_padded:
+                raise _two_readings(counts.shape)
             if both[False] != both[True]:
                 words = "time x batch" if both[True] else "batch x time"
                 notes.append(
-                    f"the mask ({size}) is read as {words}: only so what counts comes first in "
-                    f"every row{but}"
+                    f"the mask ({size}) is read as {words}: the other way round what counts does "
+                    f"not come first in every row{but}"
                 )
                 return both[True]
     rows, steps = shapes[False]
     notes.append(
         f"the mask ({size}) can be read both ways, batch x time is assumed: {rows} rows of {steps} "
-        "steps; say time_major, or give batch_size and max_seq_length"
+        "steps; say --time-major (time_major=True) if it is not, or give batch_size"
     )
     return False
+
+
+def _two_readings(shape: tuple[int, ...]) -> UsageError:
+    """The error for a mask that is padded on the left, or lies the other way: who could tell."""
+    rows, steps = shape
+    return UsageError(
+        f"a mask of {rows}x{steps} has two readings: batch x time, padded on the left, or time x "
+        "batch, padded at the end",
+        "say which: --batch-major or --time-major (time_major=), or give batch_size",
+    )
 
 
 def _unfit(

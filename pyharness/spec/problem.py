@@ -77,7 +77,7 @@ class Problem:
             for name, text in call.defaults.items():
                 if name != "vector_size":  # follows from the sizes
                     texts.setdefault(name, text)
-        texts.update(self._batch())
+        texts.update(self._from_lengths())
         return {name: text for name, text in texts.items() if name not in self.given}
 
     @property
@@ -90,11 +90,13 @@ class Problem:
         )
 
     def value(self, name: str) -> int:
-        """The value of an axis: what was given, or the default of the first call that has it."""
+        """The value of an axis: what was given, what follows from it, or the first default."""
         axis = c.all_axes()[name]
+        follows = self._from_lengths() if name in ("batch_size", "max_seq_length") else {}
         for call in c.CALLS:
             if name in call.defaults:
-                return parse_values(axis, self.given.get(name, call.defaults[name]))[0]
+                text = self.given.get(name, follows.get(name, call.defaults[name]))
+                return parse_values(axis, text)[0]
         raise unknown_name("axis", name, c.all_axes())
 
     @property
@@ -118,8 +120,7 @@ class Problem:
 
         ``layers`` are pseudo-layers, num_layers times the directions; c only of an LSTM.
         """
-        batch = int(self._batch().get("batch_size", self.value("batch_size")))
-        steps, (x, y) = self.value("max_seq_length"), self.widths
+        batch, steps, (x, y) = self.value("batch_size"), self.value("max_seq_length"), self.widths
         directions = 2 if self.value("direction_mode") == _BIDIRECTIONAL else 1
         layers = self.value("num_layers") * directions
         if "vector_size" in self.given:
@@ -137,11 +138,11 @@ class Problem:
         if self.clips:
             made.append(self._call(clip, "clip"))
         for role, width in zip(("x", "y"), self.widths, strict=True):
+            texts = {**self._from_lengths(), "vector_size": str(width)}
             if role == "x" and "vector_size" in self.given:
-                made.append(self._call(c.SET_RNN_DATA_DESCRIPTOR, role))
-                continue
-            one = self._call(c.SET_RNN_DATA_DESCRIPTOR, role, {"vector_size": str(width)})
-            if not INT_MIN <= width <= INT_MAX:
+                del texts["vector_size"]
+            one = self._call(c.SET_RNN_DATA_DESCRIPTOR, role, texts)
+            if "vector_size" in texts and not INT_MIN <= width <= INT_MAX:
                 unfit = f"{role} would be {width} wide, which does not fit a 32-bit vector_size"
                 one = replace(one, unfit=unfit)
             made.append(one)
@@ -149,15 +150,17 @@ class Problem:
             tensors = [self.given["tensor"]]
         else:  # only an LSTM has a cell state to describe
             tensors = ["h", "c"] if self.value("cell_mode") == _LSTM else ["h"]
-        made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t, **self._batch()}) for t in tensors]
+        batch = {n: t for n, t in self._from_lengths().items() if n == "batch_size"}
+        made += [self._call(c.SET_TENSOR_ND, t, {"tensor": t, **batch}) for t in tensors]
         return [m for m in made if m.call.name in present]
 
-    def _batch(self) -> dict[str, str]:
-        """The batch size that a list of lengths means where none is given."""
+    def _from_lengths(self) -> dict[str, str]:
+        """The batch size and the padded time that a list of lengths means where none are given."""
         lengths = literal_lengths(self.value("seq_lengths"))
-        if lengths is None or "batch_size" in self.given:
+        if lengths is None:
             return {}
-        return {"batch_size": str(len(lengths))}
+        follows = {"batch_size": len(lengths), "max_seq_length": max(lengths)}
+        return {n: str(size) for n, size in follows.items() if n not in self.given and size > 0}
 
     def _call(self, call: c.Call, role: str, extra: Mapping[str, str] | None = None) -> CallTexts:
         own = {a.name for a in call.axes}

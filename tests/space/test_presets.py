@@ -80,9 +80,18 @@ def test_a_call_picks_its_grids() -> None:
     assert space.grids == build_space("state", None, []).grids
 
 
-def test_a_call_alone_is_its_defaults() -> None:
+def test_a_call_alone_is_its_part_of_the_host() -> None:
+    """One problem would say nothing of a call, and a gate on it would pass."""
     for call in CALLS:
-        (grid,) = build_space(None, call.name, []).grids
+        space = build_space(None, call.name, [])
+        assert space.grids == build_space("host", call.name, []).grids
+        assert space.size > 500
+
+
+def test_a_call_with_axes_has_its_defaults_for_the_rest() -> None:
+    for call in CALLS:
+        name = "data_type" if "data_type" in call.defaults else "cell_mode"
+        (grid,) = build_space(None, call.name, [f"{name}={call.defaults[name]}"]).grids
         assert grid.words(0) == call.defaults
         assert grid.size == 1
         assert grid.command(0) == ""

@@ -136,7 +136,7 @@ def test_sizes_decide_which_axis_is_time(mask: Any, sizes: Any, turned: bool) ->
     assert read.notes == ()
 
 
-@pytest.mark.parametrize("lengths", [(1, 3, 2), (1, 3)])
+@pytest.mark.parametrize("lengths", [(1, 3, 2), (2, 1, 4)])
 def test_the_mask_decides_which_axis_is_time(lengths: tuple[int, ...]) -> None:
     mask = prefix(list(lengths), 4)
     for given_mask, turned in ((mask, False), (mask.T, True)):
@@ -144,7 +144,20 @@ def test_the_mask_decides_which_axis_is_time(lengths: tuple[int, ...]) -> None:
         assert (read.lengths, read.time_major) == (lengths, turned)
         words = "time x batch" if turned else "batch x time"
         size = "x".join(map(str, given_mask.shape))
-        assert f"the mask ({size}) is read as {words}: only so" in read.notes[0]
+        assert f"the mask ({size}) is read as {words}: the other way round" in read.notes[0]
+
+
+@pytest.mark.parametrize("lengths", [[4, 3, 1], [4, 2], [3, 3, 2, 1]])
+def test_a_mask_that_may_be_padded_on_the_left_is_asked_about(lengths: list[int]) -> None:
+    """Sorted by length and padded on the left it is a prefix mask the other way round."""
+    mask = prefix(lengths, 4)[:, ::-1]
+    with pytest.raises(UsageError, match="two readings: batch x time, padded on the left") as said:
+        read_mask(mask)
+    assert "--time-major" in said.value.hint
+    assert read_mask(mask, time_major=True).lengths is not None
+    left = read_mask(mask, time_major=False)
+    assert left.lengths is None
+    assert {f.kind for f in left.faults} == {"left_padding"}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +182,7 @@ def test_an_inverted_mask_is_suspected(turned: bool | None) -> None:
     inverted = ~prefix([1, 4, 2], 4)
     read = read_mask(inverted.T if turned else inverted, time_major=turned)
     assert read.lengths is None
-    assert "key_padding_mask" in read.notes[-1]
+    assert "the other convention" in read.notes[-1]
     assert "(~mask)" in read.notes[-1]
     assert read.time_major is bool(turned)
     assert [f.kind for f in read.faults] == ["left_padding", "empty_row", "left_padding"]
@@ -184,7 +197,7 @@ def test_an_inverted_mask_of_time_x_batch_is_read_so() -> None:
 def test_a_mask_that_masks_everything_may_be_inverted() -> None:
     read = read_mask(np.zeros((2, 3)), batch_size=2)
     assert read.lengths == (0, 0)
-    assert "key_padding_mask" in read.notes[-1]
+    assert "the other convention" in read.notes[-1]
 
 
 @pytest.mark.parametrize("mask", [prefix([2, 0], 3), from_text("101", "110"), np.ones((2, 3))])

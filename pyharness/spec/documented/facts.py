@@ -9,7 +9,7 @@ from pyharness.spec.axes import EnumAxis, RealAxis, resolve_proj_size
 from pyharness.spec.calls import CALLS, all_axes
 from pyharness.spec.enums import CLIP_MODE, DIRECTION_MODE
 from pyharness.spec.problem import Problem
-from pyharness.spec.seq_lengths import literal_lengths, resolve_seq_lengths
+from pyharness.spec.seq_lengths import resolve_seq_lengths
 
 HOST_CALLS = frozenset(c.name for c in CALLS)
 
@@ -122,9 +122,6 @@ def facts_of(problem: Problem) -> dict[str, Any]:
     at = {name: problem.value(name) for name in all_axes()}
     if not problem.clips:
         at["clip_mode"] = CLIP_MODE.parse("none")
-    lengths = literal_lengths(at["seq_lengths"])
-    if lengths is not None and "batch_size" not in problem.given:
-        at["batch_size"] = len(lengths)
     facts = {name: field_value(name, at) for name in (*all_axes(), "directions")}
     for side, width in zip(("x", "y"), problem.widths, strict=True):
         facts[f"{side}_vector_size"] = width
