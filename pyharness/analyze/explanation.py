@@ -30,10 +30,14 @@ class Blame:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that refuses the problem, and the arguments to blame; none where nothing was found."""
+    """A call that refuses the problem, and the arguments to blame; none where nothing was found.
+
+    ``together``  where no single argument is enough: the sets of arguments that are.
+    """
 
     result: CallResult
     blames: tuple[Blame, ...]
+    together: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

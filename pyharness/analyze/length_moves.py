@@ -32,9 +32,13 @@ def length_advice(base: Mapping[str, int], limit: int | None = None) -> tuple[Ad
     """What some release refuses about the lengths of a problem's batch, and ways around.
 
     ``limit``  the most steps that are taken; None: nothing is known of one.
+    Returns    nothing of a batch that is too large to be looked at.
     """
+    lengths = lengths_of(base)
+    if not lengths and base["batch_size"] > 0:
+        return ()
     return advise(
-        lengths_of(base) if base["batch_size"] else (),
+        lengths if base["batch_size"] else (),
         batch_size=base["batch_size"],
         max_seq_length=base["max_seq_length"],
         packed=base["layout"] == _PACKED,
@@ -83,64 +87,112 @@ _REPAIRS = {
 }  # fmt: skip
 
 
-def length_moves(base: Mapping[str, int]) -> list[Move]:
+def length_moves(base: Mapping[str, int], limit: int | None = None) -> list[Move]:
     """Every combination of repairs of a batch's lengths, each as one move.
 
+    ``limit``  the most steps that are taken, where the batch is padded to more: each combination
+               comes with time cut, or padded less where no sequence is as long.
     A batch without faults can only be given lengths that are all equal.
     """
     lengths = lengths_of(base)
+    if not lengths:
+        return []
     ways = [(None, *_REPAIRS[a.kind]) for a in length_advice(base) if a.kind in _REPAIRS]
     moves = []
     for chosen in product(*ways):
         repairs = [r for r in chosen if r is not None]
+        mended = _mended(base, lengths, repairs)
+        if mended is None:
+            continue
         if repairs:
-            move = _repaired(base, lengths, repairs)
-            if move is not None:
-                moves.append(move)
+            moves.append(_move(base, mended, repairs))
+        if limit is not None and mended.steps > limit:
+            moves.append(_move(base, mended, repairs, limit))
     if set(lengths) - {base["max_seq_length"]}:
         moves.append(_all_equal())
     return moves
 
 
 def _all_equal() -> Move:
-    return Move(
-        {"seq_lengths": EQUAL}, BATCH, 9.0, "padding is computed too", "make every row full"
-    )
+    words, cost = "make every row full", "padding is computed too"
+    return Move({"seq_lengths": EQUAL}, BATCH, 9.0, cost, words)
 
 
-def _repaired(base: Mapping[str, int], lengths: Lengths, repairs: Sequence[_Repair]) -> Move | None:
+@dataclass(frozen=True, slots=True)
+class _Mended:
+    """A batch after repairs: its lengths, and the steps that it is padded to."""
+
+    lengths: Lengths
+    steps: int
+
+
+def _mended(
+    base: Mapping[str, int], lengths: Lengths, repairs: Sequence[_Repair]
+) -> _Mended | None:
+    """The batch after these repairs; None if nothing is left of it."""
     ways = {r.kind: r.way for r in repairs}
     top = base["max_seq_length"]
     new = list(lengths)
-    changes: dict[str, int] = {}
     if ways.get("over_max") == "raise":
-        changes["max_seq_length"] = top = max(new)
+        top = max(new)
     if ways.get("over_max") == "clip":
         new = [min(n, top) for n in new]
     if "negative" in ways:
         new = [1 if n < 0 else n for n in new]
-    if "under_max" in ways:
-        changes["max_seq_length"] = top = max(new)
     if ways.get("empty") == "lift":
         new = [n or 1 for n in new]
     if ways.get("empty") == "drop":
         new = [n for n in new if n != 0]
-        changes["batch_size"] = len(new)
     if not new:
         return None
-    if base["layout"] == _PACKED and 0 < max(new) < top and "under_max" not in ways:
-        changes["max_seq_length"] = top = max(new)  # a packed batch has no steps beyond its longest
+    if base["layout"] == _PACKED and 0 < max(new) < top and repairs:
+        top = max(new)  # a packed batch has no steps beyond its longest
     if "unsorted" in ways:
         new = [new[i] for i in sort_order(new)[0]]
-    changes["seq_lengths"] = _value(tuple(new), top)
+    return _Mended(tuple(new), top)
+
+
+def _move(
+    base: Mapping[str, int], mended: _Mended, repairs: Sequence[_Repair], limit: int | None = None
+) -> Move:
+    lengths, steps = mended.lengths, mended.steps
+    done = [(r.level, r.distance, r.words, r.cost) for r in repairs]
+    if limit is not None:
+        done.append(_shortened(base, mended, limit))
+        steps = min(limit, max(lengths)) if max(lengths) > 0 else limit
+        lengths = tuple(min(n, steps) for n in lengths)
+    changes = {"seq_lengths": _value(lengths, steps)}
+    if len(lengths) != base["batch_size"]:
+        changes["batch_size"] = len(lengths)
+    if steps != base["max_seq_length"]:
+        changes["max_seq_length"] = steps
+    if changes["seq_lengths"] == base["seq_lengths"] and len(changes) > 1:
+        del changes["seq_lengths"]
     return Move(
         changes,
-        max(r.level for r in repairs),
-        sum(r.distance for r in repairs),
-        "; ".join(r.cost for r in repairs),
-        ", then ".join(r.words for r in repairs),
-        "seq_lengths",
+        max(level for level, *_ in done),
+        sum(distance for _, distance, *_ in done),
+        "; ".join(cost for *_, cost in done),
+        ", then ".join(words for _, _, words, _ in done),
+        # Too many steps are refused whatever the lengths are.
+        "max_seq_length" if limit is not None else "seq_lengths",
     )
+
+
+def _shortened(base: Mapping[str, int], mended: _Mended, limit: int) -> tuple[int, float, str, str]:
+    """Level, distance, words and cost of having no more steps than a limit."""
+    longest = max(mended.lengths)
+    if longest <= limit:
+        words = "pad only to the longest sequence"
+        return SAME_NUMBERS, 0.1, words, "x and y take less memory"
+    pieces = -(-longest // limit)
+    words = f"cut time into {pieces} calls of at most {limit:,} steps that carry hy and cy over"
+    if base.get("direction_mode", _UNIDIRECTIONAL) == _UNIDIRECTIONAL:
+        return SAME_NUMBERS, 0.0, words, f"{pieces} calls instead of one; the same numbers"
+    cost = (
+        "the reverse direction would have to start at the last chunk: run the two directions apart"
+    )
+    return BATCH, 0.0, words, cost
 
 
 def _value(lengths: Lengths, max_seq_length: int) -> int:
@@ -148,26 +200,3 @@ def _value(lengths: Lengths, max_seq_length: int) -> int:
     if lengths == resolve_seq_lengths(EQUAL, max_seq_length, len(lengths)):
         return EQUAL
     return intern_lengths(lengths)
-
-
-def chunk_move(base: Mapping[str, int], limit: int) -> Move:
-    """Cuts a batch that has more steps than the library takes; its changes are the first chunk."""
-    lengths, steps = lengths_of(base), base["max_seq_length"]
-    pieces = -(-steps // limit)
-    words = f"cut time into {pieces} calls of at most {limit:,} steps that carry hy and cy over"
-    changes = {"max_seq_length": limit}
-    if set(lengths) != {steps}:
-        # A sequence that ends before a later chunk leaves the batch there, so none is empty.
-        changes["seq_lengths"] = _value(tuple(min(n, limit) for n in lengths), limit)
-    one_way = base.get("direction_mode", _UNIDIRECTIONAL) == _UNIDIRECTIONAL
-    return Move(
-        changes,
-        SAME_NUMBERS if one_way else BATCH,
-        0.0,
-        f"{pieces} calls instead of one; the same numbers"
-        if one_way
-        else "the reverse direction would have to start at the last chunk: run the two directions "
-        "apart",
-        words,
-        "max_seq_length",
-    )

@@ -49,7 +49,7 @@ _COSTS = {
     "padding_fill": "only the padding of y is written differently",
     "aux_flags": "says whether x and y may have padding; the numbers stay the same",
     "strides": "the tensor lies differently in memory; the numbers stay the same",
-    "nb_dims": "the state has three dimensions; the numbers stay the same",
+    "nb_dims": "the state has other dimensions; the numbers stay the same",
     "layout": "x and y have to be laid out this way; each sequence gets the same numbers",
     "math_type": "the products may round differently",
     "algo": "sums are taken in another order, and the speed is another",
@@ -126,9 +126,10 @@ def rank(moves: Sequence[Move]) -> Rank:
     return Rank(levels, sum(m.distance for m in moves), names)
 
 
-def single(axis: Axis, old: int, new: int, hidden_size: int) -> Move:
-    """The move that gives one axis another value."""
-    distance = _distance(axis, old, new, hidden_size)
+def single(axis: Axis, new: int, base: Mapping[str, int]) -> Move:
+    """The move that gives one axis another value than the problem's own."""
+    old = base[axis.name]
+    distance = _distance(axis, new, base)
     cost = _COSTS[axis.name]
     if axis.name == "proj_size" and new == PROJ_RULES["same"]:
         cost = "no projection: h is as wide as hidden_size"
@@ -137,9 +138,10 @@ def single(axis: Axis, old: int, new: int, hidden_size: int) -> Move:
     return Move({axis.name: new}, LEVELS[axis.name], distance, cost)
 
 
-def _distance(axis: Axis, old: int, new: int, hidden_size: int) -> float:
-    """How far apart two values of an axis are, on a scale of that axis' own."""
+def _distance(axis: Axis, new: int, base: Mapping[str, int]) -> float:
+    """How far a value of an axis is from the problem's, on a scale of that axis' own."""
     name = axis.name
+    old = base[name]
     if name in ("data_type", "math_prec"):
         return _type_distance(axis.label(old), axis.label(new))
     if name in _PREFERRED:
@@ -148,8 +150,11 @@ def _distance(axis: Axis, old: int, new: int, hidden_size: int) -> float:
     if name == "proj_size":
         if new == PROJ_RULES["same"] and old <= 0:
             return 0.0  # who writes 0 means that there is no projection
-        old, new = resolve_proj_size(old, hidden_size), resolve_proj_size(new, hidden_size)
+        hidden = base["hidden_size"]
+        old, new = resolve_proj_size(old, hidden), resolve_proj_size(new, hidden)
         return abs(new - old) / max(abs(old), 1)
+    if name == "vector_size" and new == base.get("input_size"):
+        return 0.0  # later calls want x to be so wide
     if axis.numeric:
         gap = abs(axis.number(new) - axis.number(old))
         # The infinities and nan are as far as can be.

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pyharness.analyze.explanation import Blame
-from pyharness.analyze.length_moves import length_advice
+from pyharness.analyze.explanation import Blame, Refusal
+from pyharness.analyze.length_moves import length_advice, lengths_of
 from pyharness.analyze.moves import Move, candidates
 from pyharness.api.nearest import Search
 from pyharness.engine.neighbours import Neighbourhood
@@ -15,6 +15,7 @@ from pyharness.spec.arguments import argument
 from pyharness.spec.axes import INT_MAX, PROJ_RULES, ProjSizeAxis, SizeAxis
 from pyharness.spec.calls import Call, all_axes
 from pyharness.spec.length_advice import Advice
+from pyharness.spec.problem import CallResult
 from pyharness.spec.seq_lengths import EQUAL, LENGTH_PATTERNS, intern_lengths
 
 _SAMPLE_BATCH = 4  # the least batch in which every pattern of lengths is another
@@ -31,12 +32,13 @@ _SHOWN_BY = {
 Others = dict[str, Mapping[str, int]]  # axis to blame -> what has to change beside it
 
 
-def blames(near: Neighbourhood, search: Search, call: Call, role: str) -> list[Blame]:
-    """The arguments to blame for a refusal, those that suffice alone first.
+def refusal(near: Neighbourhood, search: Search, call: Call, result: CallResult) -> Refusal:
+    """A refusal with the arguments to blame, those that suffice alone first.
 
     An argument is to blame if another value of it makes the call accept the problem; where no
     single one does, those of the smallest sets that do.
     """
+    role = result.role
     singles = search.fixed_by(role)
     sets = search.repairs(role)
     least = min(map(len, sets), default=0)
@@ -46,7 +48,8 @@ def blames(near: Neighbourhood, search: Search, call: Call, role: str) -> list[B
         for move in moves:
             for name in [move.charged] if move.charged else move.axes:
                 others.setdefault(name, _beside(moves, move, name))
-    if search.step_limit is not None and "max_seq_length" in others:
+    longest = max(lengths_of(near.base), default=0)
+    if search.step_limit is not None and longest > search.step_limit and "max_seq_length" in others:
         others["max_seq_length"] = {"seq_lengths": EQUAL}  # else the lengths bound it from below
     alone = set(singles) | {n for n in others if least == 1}
     # What follows from hidden_size is not a second argument.
@@ -60,7 +63,14 @@ def blames(near: Neighbourhood, search: Search, call: Call, role: str) -> list[B
     found = [
         _blame(near, search, call, role, name, rest, name in alone) for name, rest in others.items()
     ]
-    return sorted(found, key=lambda b: (not b.alone, place(b.axis)))
+    found.sort(key=lambda b: (not b.alone, place(b.axis)))
+    names = {b.axis: b.argument for b in found}
+    together: dict[tuple[str, ...], None] = {}
+    if least > 1:
+        for moves in smallest:
+            axes = {n for m in moves for n in ([m.charged] if m.charged else m.axes)}
+            together[tuple(names[b.axis] for b in found if b.axis in axes)] = None
+    return Refusal(result, tuple(found), tuple(together))
 
 
 def _beside(moves: Sequence[Move], move: Move, name: str) -> dict[str, int]:
@@ -102,7 +112,8 @@ def _allowed(search: Search, role: str, name: str, others: Mapping[str, int]) ->
         return " or ".join(_run(a, b, most) for a, b in search.edges(name, others, role))
     values = sorted([*candidates(name, search.base), search.base[name]])
     accepted = search.accepts(name, values, others, role)
-    return ", ".join(axis.label(v) for v, ok in zip(values, accepted, strict=True) if ok)
+    words = ", ".join(axis.label(v) for v, ok in zip(values, accepted, strict=True) if ok)
+    return f"for example {words}" if words and not axis.names else words
 
 
 def _run(first: int, last: int, most: int) -> str:
@@ -133,6 +144,8 @@ def _allowed_lengths(
         for kind, (patterns, without) in _SHOWN_BY.items()
         if takes[without] and not all(takes[p] for p in patterns)
     }
+    if not takes["equal"]:
+        return "", refused  # something else is refused whatever the lengths are
     least = "1" if "empty" in refused else "0"
     most = f" to max_seq_length={top:,}" if "over_max" in refused else " and more"
     longest = f", the longest {top:,}" if "under_max" in refused else ""

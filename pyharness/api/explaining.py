@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from pyharness.analyze.explanation import Change, Explanation, Refusal, Suggestion
-from pyharness.analyze.length_moves import length_advice
+from pyharness.analyze.length_moves import MOST_ROWS, length_advice
 from pyharness.analyze.moves import Move, rank
-from pyharness.api.blaming import blames
+from pyharness.api.blaming import refusal
 from pyharness.api.launching import launch_of
 from pyharness.api.nearest import Search
 from pyharness.api.progress import Progress, silent
@@ -17,6 +17,7 @@ from pyharness.api.trying import try_calls
 from pyharness.engine.crew import Collapse, Crew
 from pyharness.engine.neighbours import Neighbourhood
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
+from pyharness.errors import UsageError
 from pyharness.releases.model import Release
 from pyharness.spec.calls import Call, all_axes
 from pyharness.spec.documented import predictions
@@ -26,6 +27,7 @@ from pyharness.spec.length_advice import Advice
 from pyharness.spec.problem import CallResult, Problem
 
 _MOST_SUGGESTIONS = 5
+_MANY_ROWS = f"a batch of more than {MOST_ROWS:,} sequences is not looked at row by row"
 _MOST_DEATHS = 8  # somebody waits for the answer
 _FAILED = (
     "a call ended its process or gave a status without a name: that is a defect of the library or "
@@ -64,7 +66,14 @@ def explain_each(
     with _crew(release, ledger, timeout_s) as crew:
         for place, (problem, results) in enumerate(tried):
             progress("explaining", place, len(tried))
-            found.append(_explained(release, crew, ledger, problem, results))
+            try:
+                found.append(_explained(release, crew, ledger, problem, results))
+            except UsageError as error:  # a value that is tried nowhere, such as a huge batch
+                bad = tuple(Refusal(r, ()) for r in results if r.outcome != "passed")
+                note = f"it is not looked into: {error.message}"
+                found.append(
+                    Explanation(release.name, problem, tuple(results), bad, (), 0, (), (note,))
+                )
     return found
 
 
@@ -100,10 +109,12 @@ def _searched(
     version: ReleaseNumber | None,
 ) -> Explanation:
     search = Search(near)
-    refusals = tuple(Refusal(r, tuple(blames(near, search, calls[r.role], r.role))) for r in bad)
+    if near.base.get("batch_size", 0) > MOST_ROWS and "seq_lengths" in near.base:
+        found = replace(found, notes=(*found.notes, _MANY_ROWS))
+    refusals = tuple(refusal(near, search, calls[r.role], r) for r in bad)
     suggestions: dict[frozenset[tuple[str, str]], Suggestion] = {}
     for moves in search.nearest():
-        suggestion = _suggestion(found.problem, moves, version)
+        suggestion = _suggestion(found.problem, near.base, moves, version)
         # Two ways to one problem are one suggestion, the nearer way.
         suggestions.setdefault(frozenset(suggestion.problem.given.items()), suggestion)
     return replace(
@@ -129,13 +140,21 @@ def _advice(near: Neighbourhood, refusals: Sequence[Refusal]) -> tuple[Advice, .
 
 
 def _suggestion(
-    problem: Problem, moves: Sequence[Move], version: ReleaseNumber | None
+    problem: Problem,
+    base: Mapping[str, int],
+    moves: Sequence[Move],
+    version: ReleaseNumber | None,
 ) -> Suggestion:
     axes = all_axes()
     changes = tuple(
-        Change({n: axes[n].label(v) for n, v in m.changes.items()}, m.words, m.cost) for m in moves
+        Change({n: axes[n].label(v) for n, v in m.changes.items() if v != base[n]}, m.words, m.cost)
+        for m in moves
     )
     given = dict(problem.given)
+    if any("seq_lengths" in m.changes for m in moves):
+        # What followed from the old lengths is said, or it would follow from the new ones.
+        for name in ("batch_size", "max_seq_length"):
+            given.setdefault(name, str(base[name]))
     for change in changes:
         given.update(change.changes)
     new = Problem(given)

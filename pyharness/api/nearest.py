@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pyharness.analyze.length_moves import chunk_move, length_moves, lengths_of
+from pyharness.analyze.length_moves import length_moves
 from pyharness.analyze.moves import Move, Rank, candidates, rank, single
 from pyharness.engine.neighbours import Neighbourhood, Values
 from pyharness.spec.axes import Axis, ProjSizeAxis, SizeAxis, resolve_proj_size
@@ -56,18 +56,38 @@ class Search:
         """The axes that alone make a call accept the problem, with the values that do."""
         accepted = self._near.is_success(self._codes[role])
         found: dict[str, list[int]] = {}
+        reads = self._near.reads(role)
         for move, ok in zip(self._probes, accepted, strict=True):
-            if ok:
-                ((name, value),) = move.changes.items()
+            ((name, value),) = move.changes.items()
+            if ok and name in reads:
                 found.setdefault(name, []).append(value)
         return found
 
     def nearest(self) -> list[tuple[Move, ...]]:
         """The sets of moves that every call accepts, the nearest first; none contains another.
 
-        Of each set of axes only the nearest values are kept.
+        Of each set of axes only the nearest values are kept. Where more than three changes are
+        needed, the repairs that each call wants for itself are tried together.
         """
-        return [moves for _, moves in self._best(self._near.accepted)]
+        found = [moves for _, moves in self._best(self._near.accepted)]
+        return found or self._together()
+
+    def _together(self) -> list[tuple[Move, ...]]:
+        """The nearest repairs of all refusing calls at once, if they agree and are accepted."""
+        chosen: dict[str, Move] = {}
+        for role in self._near.roles:
+            for move in next(iter(self.repairs(role)), ()) if self._refused(role) else ():
+                if any(chosen.get(n, move) != move for n in move.changes):
+                    continue  # two calls want two values: the first stands
+                chosen.update(dict.fromkeys(move.changes, move))
+        moves = tuple({id(move): move for move in chosen.values()}.values())
+        if not moves or not self._near.accepted(self._columns([moves]))[0]:
+            return []
+        return [moves]
+
+    def _refused(self, role: str) -> bool:
+        """Whether a call refuses the problem as it is."""
+        return not self._near.accepted(self._columns([()]), [role])[0]
 
     def repairs(self, role: str) -> list[tuple[Move, ...]]:
         """The same for one call alone."""
@@ -105,13 +125,12 @@ class Search:
         return lambda changed: self._near.accepted(changed, [role])
 
     def _single_moves(self) -> list[Move]:
-        hidden = self.base.get("hidden_size", 0)
         moves = []
         for name in self.in_play:
             if name == "seq_lengths":
                 continue
             axis = self._axes[name]
-            moves += [single(axis, self.base[name], v, hidden) for v in candidates(name, self.base)]
+            moves += [single(axis, v, self.base) for v in candidates(name, self.base)]
         return moves
 
     def _ask(self, moves: Sequence[Move]) -> dict[str, NDArray[np.uint8]]:
@@ -163,12 +182,9 @@ class Search:
 
     def _batch_moves(self) -> list[Move]:
         """Moves on the lengths of the batch, and cutting time where only fewer steps are taken."""
-        if not lengths_of(self.base):
+        if "seq_lengths" not in self.base:
             return []
-        moves = length_moves(self.base)
-        if self.step_limit is not None:
-            moves.append(chunk_move(self.base, self.step_limit))
-        return moves
+        return length_moves(self.base, self.step_limit)
 
     def _step_limit(self) -> int | None:
         """The most steps that x may have, where the problem has more; None where it has not."""
@@ -220,7 +236,7 @@ class Search:
             others = {n: v for m in chosen if m is not move for n, v in m.changes.items()}
             ask = self._one_axis(name, others, ok)
             value = self._edge(ask, old, move.changes[name])
-            chosen[place] = single(self._axes[name], old, value, self.base.get("hidden_size", 0))
+            chosen[place] = single(self._axes[name], value, self.base)
         return rank(chosen), tuple(chosen)
 
     def _resolved(self, name: str) -> int:

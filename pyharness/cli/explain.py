@@ -126,14 +126,13 @@ def command(
     from pyharness.cli.progress import shown
     from pyharness.present.explaining import (
         explanation_data,
-        render_checklist,
         render_explanation,
-        render_predictions,
-        render_reading,
+        render_problem,
         render_recipes,
-        render_since,
     )
+    from pyharness.present.history import render_since
     from pyharness.present.jsons import dumps
+    from pyharness.present.predictions import render_checklist, render_predictions
     from pyharness.releases.locate import resolve
     from pyharness.spec.documented import check_call, predictions
 
@@ -142,14 +141,14 @@ def command(
     reading = read_problem(
         problem or [], Sources(source, lengths, mask, time_major, torch, keras, shape)
     )
-    if not json and (said := render_reading(reading)):
-        typer.echo(f"{said}\n")
     with shown("bytes") as progress:
         release = resolve(cudnn, progress=fetching(cudnn, progress))
     found = explain(release, reading.problem, timeout)
     predicted = predictions(reading.problem, release.numbers)
     if not json:
-        typer.echo(f"{render_explanation(found)}\n")
+        typer.echo(f"{render_explanation(found, reading)}\n")
+        if recipes := render_recipes(found):
+            typer.echo(f"{recipes}\n")
     notes: list[str] = []
     past = History([], notes)
     if since or all_releases:
@@ -160,7 +159,8 @@ def command(
             past = history(reading.problem, others, timeout, progress)
         notes = notes + past.notes
     if json:
-        data = explanation_data(found, past.spans, notes, predicted)
+        unmaskable = reading.mask is not None and reading.mask.lengths is None
+        data = explanation_data(found, past.spans, notes, predicted, unmaskable=unmaskable)
         typer.echo(dumps({**data, "reading": reading.data()}))
         return
     if past.spans or notes:
@@ -168,8 +168,7 @@ def command(
     typer.echo(render_predictions(predicted, reading.problem))
     if failed_in is not None:
         typer.echo(f"\n{render_checklist(predicted, failed_in)}")
-    if recipes := render_recipes(found):
-        typer.echo(f"\n{recipes}")
+    typer.echo(f"\n{render_problem(found, reading)}")
 
 
 def _log(
@@ -179,8 +178,8 @@ def _log(
     from pyharness.api.progress import fetching
     from pyharness.api.replaying import read_recording
     from pyharness.cli.progress import shown
-    from pyharness.present.explaining import log_data, render_log
     from pyharness.present.jsons import dumps
+    from pyharness.present.log_explanation import log_data, render_log
     from pyharness.releases.locate import resolve
 
     if not alone:

@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from pyharness.engine.answers import ask, grid_of
 from pyharness.engine.crew import Crew
 from pyharness.spec.axes import INT_MAX, INT_MIN, PROJ_RULES, EnumAxis, parse_values
-from pyharness.spec.calls import Call
-from pyharness.spec.enums import DIRECTION_MODE
-from pyharness.spec.ledger import NOT_RUN, Ledger
+from pyharness.spec.calls import Call, all_axes
+from pyharness.spec.enums import CELL_MODE, DIRECTION_MODE
+from pyharness.spec.ledger import FAILED, NOT_RUN, Ledger
 from pyharness.spec.problem import CallTexts, Problem
 from pyharness.spec.seq_lengths import literal_lengths
 
 Values = NDArray[np.int64]
 
 _BIDIRECTIONAL = DIRECTION_MODE.parse("bidirectional")
+_LSTM = CELL_MODE.parse("lstm")
+# In place of a status: a problem of this kind makes no such call. More than any cuDNN has.
+UNMADE = FAILED - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,26 @@ class Neighbourhood:
             _Role(m.role, m.call, {"tensor": _tensor(m)} if m.role in ("h", "c") else {})
             for m in made
         ]
+        if "tensor" not in problem.given:
+            self._add_cell_state()
         self.base: dict[str, int] = {}
+        axes, texts = all_axes(), {**problem.defaults, **problem.given}
         for m in made:
             for axis in m.call.axes:
-                text = {**m.call.defaults, **problem.defaults, **problem.given}[axis.name]
-                self.base.setdefault(axis.name, parse_values(axis, text)[0])
+                if axis.name not in self.base:
+                    text = texts.get(axis.name, m.call.defaults[axis.name])
+                    # The axis as the first call has it: open, where another takes names alone.
+                    (self.base[axis.name],) = parse_values(axes[axis.name], text)
+        for name in (n for r in self.roles for n in self.reads(r)):
+            if name not in self.base:  # a width follows from it, and its own call was not recorded
+                self.base[name] = problem.value(name)
+
+    def _add_cell_state(self) -> None:
+        """Adds c where only h is described: a neighbour that is an LSTM has it too."""
+        roles = {r.role: r for r in self._roles}
+        if "h" in roles and "c" not in roles and "descriptor" in roles:
+            call = roles["h"].call
+            self._roles.append(_Role("c", call, {"tensor": call.axis("tensor").parse("c")[0]}))
 
     @property
     def roles(self) -> list[str]:
@@ -88,7 +106,8 @@ class Neighbourhood:
         """What each call, or each of these, says of variants of the problem.
 
         Shapes   changed[axis]: int64 [n], the axis' value in each variant.
-        Returns  for each role uint8 [n] in the ledger's terms; NOT_RUN where there is no such call.
+        Returns  for each role uint8 [n] in the ledger's terms; NOT_RUN where the call cannot be
+                 made, UNMADE where such a problem does not make it.
         """
         count = len(next(iter(changed.values())))
         wanted = [r for r in self._roles if roles is None or r.role in roles]
@@ -113,8 +132,9 @@ class Neighbourhood:
         return every
 
     def is_success(self, codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Whether each code stands for SUCCESS."""
+        """Whether each code stands for SUCCESS, or for a call that need not be made."""
         table = np.zeros(256, bool)
+        table[UNMADE] = True
         for code, status in enumerate(self._ledger.statuses):
             table[code] = self._ledger.names.get(status) == "SUCCESS"
         return np.asarray(table[codes])
@@ -127,7 +147,11 @@ class Neighbourhood:
         codes = np.full(len(unique), NOT_RUN, np.uint8)
         # A closed axis has no meaning for other values, and a worker is never handed one.
         codes[possible] = ask(self._crew, grid, unique[possible]).codes
-        return np.asarray(codes[inverse.reshape(-1)])
+        answers = np.asarray(codes[inverse.reshape(-1)])
+        if role.role == "c" and "tensor" not in self.given and "cell_mode" in self.base:
+            cells = changed.get("cell_mode", self.base["cell_mode"])
+            answers = np.where(cells == _LSTM, answers, np.uint8(UNMADE))
+        return answers
 
     def _column(self, role: _Role, name: str, changed: Mapping[str, Values], count: int) -> Values:
         """The values of one axis of a call over the variants."""

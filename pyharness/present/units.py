@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
+
+WIDTH = 100  # columns of a text for people
 
 
 def bytes_text(size: float) -> str:
@@ -42,3 +45,15 @@ def path_text(path: str | Path, width: int) -> str:
     while len(middle) > 1 and len("/".join((head, "…", *middle, last))) > width:
         middle.pop(0)
     return "/".join((head, "…", *middle, last))
+
+
+def wrapped(text: str, indent: int, hanging: int | None = None) -> list[str]:
+    """A text as lines of at most 100 columns, the later ones ``hanging`` columns in."""
+    later = indent if hanging is None else hanging
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * later,
+        break_on_hyphens=False,
+    )

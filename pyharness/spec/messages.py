@@ -7,7 +7,7 @@ and row numbers follow a message as one frame of int64.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 
@@ -145,7 +145,8 @@ _TYPES: dict[str, type[Message]] = {
 
 def encode(message: Message) -> bytes:
     """A message as one frame."""
-    return json.dumps({"kind": message.kind, **asdict(message)}).encode()
+    told = {f.name: getattr(message, f.name) for f in fields(message)}  # lists are not copied
+    return json.dumps({"kind": message.kind, **told}).encode()
 
 
 def decode(frame: bytes) -> Message:

@@ -73,7 +73,8 @@ class Problem:
     def defaults(self) -> dict[str, str]:
         """What was not given of the network and the batch: axis name to what it is then."""
         texts: dict[str, str] = {}
-        for call in (c.SET_RNN_DESCRIPTOR, c.SET_RNN_DATA_DESCRIPTOR):
+        clipping = (c.SET_CLIP_V9,) if self.clips else ()
+        for call in (c.SET_RNN_DESCRIPTOR, *clipping, c.SET_RNN_DATA_DESCRIPTOR):
             for name, text in call.defaults.items():
                 if name != "vector_size":  # follows from the sizes
                     texts.setdefault(name, text)

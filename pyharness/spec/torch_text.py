@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyharness.errors import UsageError, unknown_name
+from pyharness.spec.batches import list_text, sort_order
 from pyharness.spec.call_text import (
     FrameworkProblem,
     Parameter,
@@ -216,8 +217,10 @@ def _packed(
         "max_seq_length of the longest, as PyTorch does"
     )
     if order != list(lengths):
+        rows = list_text(sort_order(lengths)[0].tolist())
         notes.append(
-            "the lengths are sorted, as pack_padded_sequence does with enforce_sorted=False"
+            "the lengths are sorted, as pack_padded_sequence does with enforce_sorted=False: the "
+            f"rows below are {rows} of yours"
         )
     if min(lengths) < 1:
         notes.append("pack_padded_sequence itself refuses lengths below 1")

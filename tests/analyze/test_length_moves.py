@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from pyharness.analyze.length_moves import (
     MOST_ROWS,
-    chunk_move,
     length_advice,
     length_moves,
     lengths_of,
@@ -88,14 +87,34 @@ def test_patterns_are_looked_at_as_the_lengths_they_stand_for() -> None:
 def test_too_large_a_batch_is_not_looked_at() -> None:
     start = {**base((1,), 1), "batch_size": MOST_ROWS + 1, "seq_lengths": EQUAL}
     assert lengths_of(start) == ()
+    assert length_advice({**start, "layout": UNPACKED}) == ()
+    assert length_moves({**start, "layout": UNPACKED}) == []
 
 
 def test_cutting_time() -> None:
     start = {**base((10, 7, 3), 10, UNPACKED), "direction_mode": 0}
-    move = chunk_move(start, 4)
+    (move,) = (m for m in length_moves(start, 4) if m.charged)
     assert after(start, dict(move.changes)) == ((4, 4, 3), 4)
-    assert (move.level, move.words[:23]) == (SAME_NUMBERS, "cut time into 3 calls o")
+    assert (move.level, move.charged) == (SAME_NUMBERS, "max_seq_length")
+    assert move.words.startswith("cut time into 3 calls of at most 4 steps")
     both = {**start, "direction_mode": DIRECTION_MODE.parse("bidirectional")}
-    assert chunk_move(both, 4).level == BATCH  # the reverse direction cannot be cut so
-    whole = {**start, "seq_lengths": EQUAL}
-    assert dict(chunk_move(whole, 4).changes) == {"max_seq_length": 4}
+    (two_ways,) = (m for m in length_moves(both, 4) if m.charged)
+    assert two_ways.level == BATCH  # the reverse direction cannot be cut so
+    (whole,) = length_moves({**start, "seq_lengths": EQUAL}, 4)
+    assert dict(whole.changes) == {"max_seq_length": 4}
+
+
+def test_padding_alone_is_left_off_rather_than_time_cut() -> None:
+    start = {**base((3, 2), 10, UNPACKED), "direction_mode": 1}
+    (move,) = (m for m in length_moves(start, 4) if m.charged)
+    assert dict(move.changes) == {"max_seq_length": 3}
+    assert (move.level, move.words) == (SAME_NUMBERS, "pad only to the longest sequence")
+
+
+def test_time_is_cut_of_every_way_of_mending() -> None:
+    start = base((10, 0, 12), 12, PACKED)
+    words = "leave the empty rows out of the batch, then sort the rows by length, longest first"
+    found = {m.words: m for m in length_moves(start, 4)}
+    move = next(m for w, m in found.items() if w.startswith(f"{words}, then cut time"))
+    assert after(start, dict(move.changes)) == ((4, 4), 4)
+    assert words in found  # without cutting too

@@ -18,7 +18,7 @@ AXES = all_axes()
 
 def move(name: str, old: str, new: str) -> Move:
     axis = AXES[name]
-    return single(axis, axis.parse(old)[0], axis.parse(new)[0], 64)
+    return single(axis, axis.parse(new)[0], {name: axis.parse(old)[0]})
 
 
 def test_every_axis_has_a_level() -> None:
@@ -38,6 +38,20 @@ def test_the_order_of_levels() -> None:
     ]
     ranks = [rank([m]) for m in order]
     assert all(nearer < farther for nearer, farther in pairwise(ranks))
+
+
+def test_no_projection_is_what_a_size_of_none_means() -> None:
+    axis = AXES["proj_size"]
+    base = {"proj_size": 0, "hidden_size": 64}
+    same, one = (single(axis, axis.parse(t)[0], base) for t in ("same", "1"))
+    assert rank([same]) < rank([one])
+    assert "no projection" in same.cost
+
+
+def test_x_is_best_as_wide_as_the_network_takes_it() -> None:
+    axis = AXES["vector_size"]
+    base = {"vector_size": -1, "input_size": 64}
+    assert rank([single(axis, 64, base)]) < rank([single(axis, 1, base)])
 
 
 def test_one_great_change_is_more_than_two_small_ones() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from pyharness.analyze.explanation import Blame, Explanation, Refusal
 from pyharness.api import history as past
-from pyharness.api.explaining import explain
-from pyharness.api.trying import try_calls
+from pyharness.api.explaining import explain, explain_each
+from pyharness.api.trying import try_many
 from pyharness.errors import HarnessError
 from pyharness.releases import Release
-from pyharness.spec.problem import parse_problem
+from pyharness.spec.problem import CallResult, Problem, parse_problem
 
 Explain = Callable[..., Explanation]
 
@@ -128,15 +128,27 @@ def test_faults_of_several_calls_are_mended_together(why: Explain) -> None:
 def test_what_we_cannot_hand_over_is_explained_too(why: Explain) -> None:
     found = why("9.28.0.42", "hidden_size=2147483647", "direction_mode=bidirectional")
     assert by_role(found)["y"].result.outcome == "skipped"
-    assert blamed(by_role(found)["y"])["vectorSize"][1] in ("unidirectional", "1 to 1,073,741,823")
+    directions = [b.allowed for b in by_role(found)["y"].blames if b.axis == "direction_mode"]
+    assert directions == ["unidirectional"]
     sizes = [b.allowed for b in by_role(found)["y"].blames if b.axis == "hidden_size"]
     assert sizes == [f"1 to {2**30 - 1:,}"]
 
 
+@pytest.mark.parametrize("version", ["8.9.7.29", "9.1.0.70", "9.12.0.46", "9.28.0.42"])
 @pytest.mark.parametrize(
     "words",
     [
         "cell_mode=gru proj_size=half",
+        "seq_lengths=[3,0,5] layout=seq_major_packed",
+        "seq_lengths=[0] layout=seq_major_packed",
+        "seq_lengths=[-1,0]",
+        "seq_lengths=[2,2147483647,5,2,5] hidden_size=2147483647",
+        "cell_mode=rnn_relu num_layers=16777216",
+        "hidden_size=2147483647 cell_mode=rnn_tanh proj_size=half",
+        "seq_lengths=[70000,1,0,66000] layout=seq_major_packed",
+        "proj_size=0",
+        "direction_mode=7",
+        "cell_mode=99 clip_mode=minmax",
         "clip_mode=minmax lclip=2.0 rclip=1.0",
         "clip_mode=minmax lclip=nan cell_mode=gru",
         "data_type=half math_prec=double algo=persist_static aux_flags=9",
@@ -148,13 +160,94 @@ def test_what_we_cannot_hand_over_is_explained_too(why: Explain) -> None:
     ],
 )
 def test_every_suggestion_is_accepted_when_it_is_tried(
-    why: Explain, cudnn: Callable[[str], Release], words: str
+    why: Explain, cudnn: Callable[[str], Release], words: str, version: str
 ) -> None:
-    found = why("9.12.0.46", *words.split())
+    found = why(version, *words.split())
     assert found.suggestions or found.accepted
-    for suggestion in found.suggestions[:2]:
-        results = try_calls(cudnn("9.12.0.46"), suggestion.problem)
+    tried = try_many(cudnn(version), [s.problem for s in found.suggestions])
+    for suggestion, results in zip(found.suggestions, tried, strict=True):
         assert {r.outcome for r in results} == {"passed"}, suggestion.problem.command
+
+
+def test_a_suggestion_says_what_followed_from_the_old_lengths(why: Explain) -> None:
+    found = why("9.28.0.42", "seq_lengths=[3,0,5]", "layout=seq_major_packed")
+    last = found.suggestions[-1]
+    assert last.changes[0].changes == {"seq_lengths": "equal"}
+    assert (last.problem.given["batch_size"], last.problem.given["max_seq_length"]) == ("3", "5")
+
+
+def test_too_many_steps_are_refused_whatever_the_lengths_are(why: Explain) -> None:
+    found = why("9.28.0.42", "seq_lengths=[5,3]", "max_seq_length=70000", "layout=seq_major_packed")
+    (steps,) = by_role(found)["x"].blames
+    assert (steps.argument, steps.allowed) == ("maxSeqLength", "5")  # as long as the longest
+    assert found.suggestions[0].problem.given["max_seq_length"] == "5"
+
+
+def test_padding_that_nobody_needs_is_not_cut_but_left_off(why: Explain) -> None:
+    words = ("seq_lengths=[100,90]", "max_seq_length=70000", "direction_mode=bidirectional")
+    found = why("9.28.0.42", *words)
+    (steps,) = by_role(found)["x"].blames
+    assert steps.allowed == "100 to 65,535"
+    first = found.suggestions[0]
+    assert (first.levels, first.problem.given["max_seq_length"]) == ((0,), "100")
+
+
+def test_the_nearest_of_a_batch_that_is_cut_and_mended(why: Explain) -> None:
+    first = why("9.28.0.42", "seq_lengths=[70000,-1]").suggestions[0]
+    assert first.problem.given["seq_lengths"] == "[65535,1]"
+    assert len(first.levels) == 1
+
+
+def test_which_arguments_are_to_be_changed_together(why: Explain) -> None:
+    words = ("seq_lengths=[70000,1,0,66000]", "layout=seq_major_packed")
+    said = by_role(why("9.28.0.42", *words))["x"]
+    assert said.together == () or all(len(names) == 2 for names in said.together)
+    half = by_role(
+        why(
+            "9.28.0.42", "data_type=half", "math_prec=half", "proj_size=32", "cell_mode=gru",
+            "algo=persist_static", "bias_mode=no_bias",
+        )
+    )["descriptor"]  # fmt: skip
+    assert set(half.together) == {("algo", "projSize"), ("algo", "cellMode")}
+
+
+def test_bounds_that_are_no_names_are_only_examples(why: Explain) -> None:
+    found = why("9.28.0.42", "clip_mode=minmax", "lclip=2.0", "rclip=1.0")
+    allowed = {b.argument: b.allowed for b in by_role(found)["clip"].blames}
+    assert allowed["lclip"] == "for example -1.0, 0.0, 1.0"
+
+
+def test_a_value_that_a_later_call_has_no_meaning_for(why: Explain) -> None:
+    found = why("9.28.0.42", "direction_mode=7")
+    assert by_role(found)["descriptor"].blames[0].allowed == "unidirectional, bidirectional"
+    assert by_role(found)["h"].result.outcome == "skipped"
+
+
+def test_a_batch_that_is_too_large_for_rows(why: Explain) -> None:
+    words = ("batch_size=70000", "seq_lengths=unsorted", "layout=seq_major_packed")
+    found = why("9.28.0.42", *words)
+    assert found.notes == ("a batch of more than 65,536 sequences is not looked at row by row",)
+    assert found.advice == ()
+    assert found.suggestions[0].problem.given["layout"] == "seq_major_unpacked"
+
+
+def test_four_faults_are_mended_together(why: Explain) -> None:
+    words = ("hidden_size=-5", "aux_flags=7", "max_seq_length=0", "batch_size=0")
+    (only,) = why("9.28.0.42", *words).suggestions
+    assert len(only.changes) == 4
+
+
+def test_one_of_many_that_cannot_be_looked_into(cudnn: Callable[[str], Release]) -> None:
+    """A log may hold a batch that is tried nowhere; the rest is explained all the same."""
+    release = cudnn("9.28.0.42")
+    bad = CallResult("x", "cudnnSetRNNDataDescriptor", "data", "BAD_PARAM", 2000, "unsupported", "")
+    problems = [
+        (Problem({"batch_size": "2000000", "max_seq_length": "0"}), [bad]),
+        (Problem({"max_seq_length": "0"}), [bad]),
+    ]
+    huge, plain = explain_each(release, problems)
+    assert huge.notes[0].startswith("it is not looked into: batch_size: 2000000 cannot be tried")
+    assert plain.suggestions
 
 
 def test_a_worker_that_dies_is_no_refusal(fake_release: Release) -> None:

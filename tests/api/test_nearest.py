@@ -87,7 +87,9 @@ def brute_force(base: Mapping[str, int], accepted: Mapping[tuple[int, ...], bool
                 new = {**base, **dict(zip(changing, values, strict=True))}
                 if not accepted[tuple(new[n] for n in names)]:
                     continue
-                found = rank([single(axes[n], base[n], new[n], 64) for n in changing])
+                found = rank(
+                    [single(axes[n], new[n], {**base, "hidden_size": 64}) for n in changing]
+                )
                 best = found if best is None or found < best else best
     return best
 
@@ -125,20 +127,29 @@ def test_no_accepted_problem_is_nearer_than_the_first(
         "batch_size=0 max_seq_length=0",
         "data_type=int8 math_prec=int8 algo=9",
         "direction_mode=bidirectional hidden_size=2147483647",
+        "cell_mode=rnn_relu num_layers=16777216",
+        "seq_lengths=[3,0,5] layout=seq_major_packed",
+        "seq_lengths=[70000,-1]",
+        "seq_lengths=[70000,1,0,66000] layout=seq_major_packed",
+        "seq_lengths=[100,90] max_seq_length=70000 direction_mode=bidirectional",
+        "hidden_size=-5 aux_flags=7 max_seq_length=0 batch_size=0",
     ],
 )
 def test_what_is_suggested_is_accepted_and_no_part_of_it(
     crew: Crew, ledger: Ledger, words: str
 ) -> None:
     given = dict(w.split("=", 1) for w in words.split())
-    found = search(crew, ledger, given).nearest()
+    around = search(crew, ledger, given)
+    found, base = around.nearest(), around.base
     assert found
     axes = all_axes()
     for moves in found:
         for leave in [None, *range(len(moves))] if len(moves) > 1 else [None]:
             kept = [m for i, m in enumerate(moves) if i != leave]
             texts = {n: axes[n].label(v) for m in kept for n, v in m.changes.items()}
-            problem = Problem({**given, **texts})
+            # What followed from the old lengths stays, unless it is changed.
+            sizes = {n: str(base[n]) for n in ("batch_size", "max_seq_length")}
+            problem = Problem({**given, **sizes, **texts})
             made = problem.calls(crew.first().opened.calls)
             near = Neighbourhood(crew, ledger, problem, made)
             same = {"input_size": np.array([near.base["input_size"]], np.int64)}

@@ -57,6 +57,7 @@ def test_json_as_we_print_it_and_as_one_writes_it(
     [
         ("{", "is no JSON"),
         ("[1]", "holds no problem"),
+        ("[" * 100_000, "is no JSON"),
         ('{"hidden_size": null}', "hidden_size is null"),
         ('{"hidden_size": {"a": 1}}', 'hidden_size is {"a": 1}'),
         ('{"hiden_size": 1}', "unknown key 'hiden_size'"),
@@ -86,6 +87,7 @@ def test_a_row_of_a_table(tmp_path: Path) -> None:
             "math_type": "7",
         },
         {"call": "cudnnRNNSetClip_v9", "lclip": -1.5, "rclip": float("inf")},
+        {"call": "cudnnRNNSetClip_v9", "lclip": float("nan"), "rclip": 1.0, "dropout": "null"},
     ]
     path = tmp_path / "validity.parquet"
     write_rows(path, "validity", rows)
@@ -97,8 +99,10 @@ def test_a_row_of_a_table(tmp_path: Path) -> None:
         "math_type": "7",
     }
     assert given(source=f"{path}:2") == {"lclip": "-1.5", "rclip": "inf"}
+    assert given(source=f"{path}:3") == {"lclip": "nan", "rclip": "1.0", "dropout": "null"}
     assert "has many rows" in refused(source=str(path)).message
-    assert "has no row 3" in refused(source=f"{path}:3").message
+    assert "has no row 4" in refused(source=f"{path}:4").message
+    assert "'²' is no row" in refused(source=f"{path}:²").message
     assert "'x' is no row" in refused(source=f"{path}:x").message
     assert "cannot be read" in refused(source=f"{tmp_path}/none.parquet:0").message
     (tmp_path / "bad.parquet").write_text("no table", "utf-8")
@@ -110,11 +114,21 @@ def test_a_row_of_a_csv_file(tmp_path: Path) -> None:
     text = 'algo,hidden_size,seq_lengths\nstandard,,\n,64,"[5,3]"\n'
     path = write(tmp_path / "rows.csv", text)
     assert given(source=f"{path}:1") == {"hidden_size": "64", "seq_lengths": "[5,3]"}
+    odd = write(
+        tmp_path / "odd.csv", "lclip,dropout,padding_fill,hidden_size\nnan,null,null,64.0\n"
+    )
+    assert given(source=f"{odd}:0") == {
+        "hidden_size": "64",
+        "dropout": "null",
+        "lclip": "nan",
+        "padding_fill": "null",
+    }
 
 
 def test_lengths_pad_to_the_longest(tmp_path: Path) -> None:
-    sizes = {"seq_lengths": "[5,3,9]", "batch_size": "3", "max_seq_length": "9"}
-    assert given(lengths="5,3,9") == sizes
+    assert given(lengths="5,3,9") == {"seq_lengths": "[5,3,9]", "batch_size": "3"}
+    assert read_problem([], Sources(lengths="5,3,9")).problem.value("max_seq_length") == 9
+    assert read_problem([], Sources(lengths="[-3,-2]")).problem.value("max_seq_length") == 16
     assert given("max_seq_length=20", lengths="[5,3]")["max_seq_length"] == "20"
     np.save(tmp_path / "n.npy", np.array([4, 2]))
     assert given(lengths=str(tmp_path / "n.npy"))["seq_lengths"] == "[4,2]"

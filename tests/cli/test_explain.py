@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,9 +26,8 @@ def sections(text: str) -> list[list[str]]:
 def test_a_refusal_in_words(run: Run) -> None:
     said = run("explain", "--cudnn", "9.28.0.42", *PACKED)
     assert (said.code, said.err) == (0, "")
-    head, refusal, accepted, nearest, since, gpu, lengths = sections(said.out)
-    assert head[0] == f"cuDNN 9.28.0.42+cu12: {' '.join(PACKED)}"
-    assert head[1].startswith("  with the defaults algo=standard ")
+    head, refusal, accepted, nearest, lengths, since, gpu, problem = sections(said.out)
+    assert head == [f"cuDNN 9.28.0.42+cu12 refuses {' '.join(PACKED)}"]
     assert refusal == [
         "cudnnSetRNNDataDescriptor (data descriptor of x and data descriptor of y): BAD_PARAM",
         "  cuDNN's condition: isSortedSequences == false",
@@ -42,14 +42,39 @@ def test_a_refusal_in_words(run: Run) -> None:
     assert "(row 1: 7 after 5)" in " ".join(refusal[5:7])
     assert accepted == ["accepted: RNN descriptor, tensor descriptor of h, tensor descriptor of c"]
     assert nearest[0].startswith("nearest accepted, of ")
-    assert nearest[1] == "  1. batch_size=3 seq_lengths=[7,5,3]"
+    assert nearest[1] == "  1. seq_lengths=[7,5,3] batch_size=3"
+    assert lengths[0] == "the lengths, with the same numbers in the end:"
+    assert '      order = np.argsort(-lengths, kind="stable")' in lengths
     assert since[0].startswith("since when (the ")
     assert any("refused" in line and "9.28" in line for line in since)
     assert gpu[0] == "on a GPU (predicted from documents, not run here):"
     assert any(line.startswith("  - predicted: ") for line in gpu)
-    assert lengths[0] == "the lengths, with the same numbers in the end:"
-    assert '      order = np.argsort(-lengths, kind="stable")' in lengths
+    assert gpu[-1].startswith("  grades: B ")
+    assert problem[0] == "the problem:"
+    assert problem[1].startswith("  with the defaults algo=standard ")
+    assert any("so x 7x4x64, y 7x4x64, h 1x4x64, c 1x4x64" in line for line in problem)
     assert max(map(len, said.out.splitlines())) <= 100
+
+
+def test_what_is_suggested_can_be_run_as_it_stands(run: Run) -> None:
+    said = run("explain", "--cudnn", "9.28.0.42", "--no-since", *PACKED)
+    lines = said.out.splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.startswith("     pyharness try "))
+    words = shlex.split(f"{lines[begin]} {lines[begin + 1]}")
+    tried = run(*words[1:])
+    assert tried.code == 0
+    assert "all 5 host calls accept it" in tried.out
+
+
+def test_long_lists_leave_no_line_too_wide(run: Run, tmp_path: Path) -> None:
+    lengths = [12345 + i for i in range(300)]
+    (tmp_path / "n.json").write_text(json.dumps(lengths))
+    words = ("--lengths", tmp_path / "n.json", "layout=seq_major_packed", "--no-since")
+    said = run("explain", "--cudnn", "9.28.0.42", *words)
+    assert said.code == 0
+    wide = [line for line in said.out.splitlines() if len(line) > 100]
+    assert all("pyharness try" in line or "seq_lengths=[" in line for line in wide)
+    assert "[12345,12346,12347,12348,12349,12350,12351,12352,…,12643,12644]" in said.out
 
 
 def test_what_is_accepted(run: Run, cudnn: Callable[[str], Release]) -> None:
@@ -57,8 +82,8 @@ def test_what_is_accepted(run: Run, cudnn: Callable[[str], Release]) -> None:
         cudnn(version)
     said = run("explain", "--cudnn", "9.28.0.42", "data_type=bfloat16")
     assert said.code == 0
-    _, verdict, since, _ = sections(said.out)
-    assert verdict == ["all 5 host calls accept it"]
+    verdict, since, *_ = sections(said.out)
+    assert verdict == ["cuDNN 9.28.0.42+cu12: all 5 host calls accept data_type=bfloat16"]
     assert since[-1].startswith("  accepted from 9.13.0 on (the newest asked is 9.2")
 
 
@@ -83,11 +108,11 @@ def test_the_same_as_data(run: Run) -> None:
     assert data["since"][-1]["outcome"] == "refused"
     assert {p["provenance"] for p in data["predicted"]} == {"predicted"}
     assert "BD-LEN-ZERO" in {p["rule"] for p in data["predicted"]}
-    # What it suggests can be asked again as it stands.
-    again = run("explain", "--cudnn", "9.28.0.42", "--json", data["suggestions"][0]["command"])
-    assert again.code == 2  # one word: it is split by the shell, not by us
-    words = data["suggestions"][0]["command"].split()
-    assert json.loads(run("explain", "--cudnn", "9.28.0.42", "--json", *words).out)["accepted"]
+    assert [a["kind"] for a in data["advice"]] == ["empty", "unsorted"]
+    again = shlex.split(data["suggestions"][0]["command"])
+    assert again[:4] == ["pyharness", "try", "--cudnn", "9.28.0.42+cu12"]
+    words = ("explain", "--cudnn", "9.28.0.42", "--json", *again[4:])
+    assert json.loads(run(*words).out)["accepted"]
 
 
 def test_a_mask_that_is_no_lengths(run: Run, tmp_path: Path) -> None:
@@ -96,13 +121,19 @@ def test_a_mask_that_is_no_lengths(run: Run, tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", mask)
     said = run("explain", "--cudnn", "9.28.0.42", "--mask", tmp_path / "m.npy")
     assert said.code == 0
-    first = sections(said.out)[0]
-    assert first[0] == "mask (batch x time): 3 sequences of up to 4 steps"
-    assert "row 1" in first[1]
-    assert "no lengths that any release of cuDNN could be given" in " ".join(first)
+    first, verdict = sections(said.out)[:2]
+    assert first[0] == (
+        "no release takes this mask: row 1: masked steps before the first step that counts"
+    )
+    assert "shift it left by 2" in " ".join(first)
+    assert '      order = np.argsort(~mask, axis=0, kind="stable")[..., None]' in first
+    assert verdict[0].startswith(
+        "as if every row were full, cuDNN 9.28.0.42+cu12: all 5 host calls"
+    )
     data = json.loads(
         run("explain", "--cudnn", "9.28.0.42", "--mask", tmp_path / "m.npy", "--json").out
     )
+    assert data["accepted"] is False
     assert data["reading"]["mask"]["lengths"] is None
     assert data["reading"]["mask"]["faults"][0]["kind"] == "left_padding"
 
@@ -113,7 +144,8 @@ def test_a_layer_of_a_framework(run: Run) -> None:
     assert said.code == 0
     assert "input_size=256" in said.out
     assert "proj_size=64" in said.out
-    assert "all 5 host calls accept it" in said.out
+    assert said.out.startswith("cuDNN 9.28.0.42+cu12: all 5 host calls accept ")
+    assert "as PyTorch does" in sections(said.out)[-1][1]
     wrong = run("explain", "--cudnn", "9.28.0.42", "--torch", "LSTM(n, 512)")
     assert (wrong.code, wrong.out) == (2, "")
     assert wrong.err.startswith("error: ")
@@ -123,7 +155,7 @@ def test_what_to_check_where_a_later_call_failed(run: Run) -> None:
     words = ("explain", "--cudnn", "9.28.0.42", "cell_mode=gru", "--failed-in")
     said = run(*words, "cudnnRNNBackwardData_v8")
     assert said.code == 0
-    check = sections(said.out)[4]
+    check = sections(said.out)[3]
     assert check[0] == "what to check where cudnnRNNBackwardData_v8 failed (from documents):"
     assert any("must follow a forward in training mode" in line for line in check)
     assert not any("BW-" in line for line in check)  # that is another call

@@ -24,7 +24,7 @@ def test_what_a_release_refuses_of_a_log_is_explained(run: Run, log: Path, tmp_p
     assert lines[0] == ("cuDNN 9.28.0.42+cu12: 2 of 3 recorded problems are refused, 3 of 8 calls")
     # Most calls first: two of the packed batch that is not sorted.
     heads = [line for line in lines if line[:3] in ("1. ", "2. ")]
-    assert [h.split(";")[0] for h in heads] == ["1. 1 problem, 2 calls", "2. 1 problem, 1 calls"]
+    assert [h.split(";")[0] for h in heads] == ["1. 1 problem, 2 calls", "2. 1 problem, 1 call"]
     text = said.out
     assert text.index("isSortedSequences == false") < text.index("max_seq_length=5, in any order")
     assert "       seqLengthArray (seq_lengths) = [3,5]" in lines

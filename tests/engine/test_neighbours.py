@@ -12,7 +12,7 @@ from pyharness.api.launching import launch_of
 from pyharness.api.trying import try_calls
 from pyharness.engine.answers import ask
 from pyharness.engine.crew import Crew
-from pyharness.engine.neighbours import Neighbourhood
+from pyharness.engine.neighbours import UNMADE, Neighbourhood
 from pyharness.releases import Release
 from pyharness.space.grid import Grid
 from pyharness.spec.axes import parse_values
@@ -96,7 +96,9 @@ def test_a_million_random_problems_are_answered_as_their_maps_say(
         compare(grid, whole, changed, codes["h"], sensible)
         enumerated["tensor"] = [1]
         grid, whole = mapped(crew, ledger, "cudnnSetTensorNdDescriptor", enumerated)
-        compare(grid, whole, changed, codes["c"], sensible)
+        lstm = changed["cell_mode"] == 2
+        assert (codes["c"][~lstm] == UNMADE).all()  # only an LSTM has a cell state
+        compare(grid, whole, changed, codes["c"], sensible & lstm)
 
 
 def compare(
@@ -158,3 +160,15 @@ def test_random_problems_one_by_one(cudnn: Callable[[str], Release]) -> None:
         assert {r.role: r.status for r in said} == {
             role: None if code == NOT_RUN else ledger.name_of(code) for role, code in found.items()
         }
+
+
+def test_a_neighbour_that_is_an_lstm_has_a_cell_state(cudnn: Callable[[str], Release]) -> None:
+    """The problem's own calls do not describe c; those of an LSTM beside it do."""
+    ledger = Ledger()
+    with crew_of(cudnn("9.28.0.42"), ledger) as crew:
+        near = around(crew, ledger, "cell_mode=gru", "hidden_size=300000000", "proj_size=8")
+        cells = {"cell_mode": np.array([2, 3], np.int64)}
+        codes = near.codes(cells)
+        assert ledger.name_of(int(codes["c"][0])) == "NOT_SUPPORTED"  # too large a tensor
+        assert codes["c"][1] == UNMADE
+        assert near.accepted(cells, ["h", "c"]).tolist() == [False, True]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pyharness.api.reading import Sources, read_problem
-from pyharness.present.explaining import render_predictions
+from pyharness.present.predictions import render_predictions
 from pyharness.spec.documented import Prediction, predictions
 from pyharness.spec.documented.rules import REFUSALS, parse_version
 from pyharness.spec.reading import Reading
