@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyharness.api.changes import write_changes
 from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, open_side, row_reasons
 from pyharness.api.explaining import explain as explain_problem
@@ -119,7 +121,8 @@ def explain(
     cudnn: str,
     problem: Mapping[str, Any] | Sequence[str] = (),
     *,
-    mask: NDArray[Any] | str | None = None,
+    lengths: Sequence[int] | None = None,
+    mask: NDArray[Any] | Sequence[Sequence[Any]] | str | None = None,
     time_major: bool | None = None,
     torch: str | None = None,
     keras: str | None = None,
@@ -128,6 +131,7 @@ def explain(
     """Which argument of which call is refused, what is allowed, and what is accepted nearby.
 
     ``problem``      axis name to value, or ``key=value`` words; they win over the rest.
+    ``lengths``      one a sequence.
     ``mask``         [batch, time] or [time, batch], True where a step counts; or its file.
     ``torch``, ``keras``  a layer as it is written, ``LSTM(256, 512)``; it is not evaluated.
     ``input_shape``  of the layer's input, in the framework's order.
@@ -135,7 +139,11 @@ def explain(
     Raises           UsageError for what cannot be read, and for a mask that no lengths express.
     """
     shape = None if input_shape is None else "x".join(str(n) for n in input_shape)
-    sources = Sources(mask=mask, time_major=time_major, torch=torch, keras=keras, shape=shape)
+    array = mask if mask is None or isinstance(mask, str) else np.asarray(mask)
+    given = None if lengths is None else f"[{','.join(str(n) for n in lengths)}]"
+    sources = Sources(
+        lengths=given, mask=array, time_major=time_major, torch=torch, keras=keras, shape=shape
+    )
     reading = read_problem(_words(problem), sources)
     if reading.mask is not None and reading.mask.lengths is None:
         raise UsageError(

@@ -107,9 +107,9 @@ def make_grid(call: Call, chosen: Mapping[str, str]) -> Grid:
     for name in chosen:
         call.axis(name)
     texts = {**call.defaults, **chosen}
-    lengths = next(axis_module.split_values(chosen.get("seq_lengths", "")))
+    lengths = chosen.get("seq_lengths", "").strip()
     if lengths.startswith("[") and "batch_size" not in chosen:
-        texts["batch_size"] = str(lengths.count(",") + 1)
+        texts["batch_size"] = str(lengths.count(",", 0, lengths.find("]")) + 1)
     grid = Grid(call, tuple(tuple(axis_module.parse_values(a, texts[a.name])) for a in call.axes))
     _check_lists(grid)
     return grid

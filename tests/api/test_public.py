@@ -256,6 +256,10 @@ def test_explaining_a_mask_from_python() -> None:
     mask[1, 0] = False
     with pytest.raises(UsageError, match="row 1: masked steps before the first step that counts"):
         pyharness.explain(NEW, mask=mask)
+    as_lists = pyharness.explain(NEW, mask=[[1, 1, 1], [1, 0, 0]])
+    assert as_lists.problem.given["seq_lengths"] == "[3,1]"
+    by_length = pyharness.explain(NEW, {"layout": "seq_major_packed"}, lengths=np.array([3, 5]))
+    assert by_length.refusals[0].blames[0].rows[0].rows == (1,)
     layer = pyharness.explain(NEW, torch="LSTM(8, 16, proj_size=4)", input_shape=(7, 3, 8))
     assert layer.accepted
     assert layer.problem.given["proj_size"] == "4"
