@@ -26,23 +26,23 @@ class Witness:
 class Finding:
     """What one rule came to on one release.
 
-    ``rule``        a documented rule, or a framework's.
-    ``call``        the call that it was judged at; None: at none.
-    ``seen``        what was seen, or why nothing could be, in words.
-    ``kept``        problems that answered as the rule says; ``broken``: otherwise.
-    ``masked``      problems that do not count, since another rule may have refused them.
-    ``conditions``  what tells the broken problems from the kept, where there are both; for a
-                    framework the problems that it allows and the library refuses.
-    ``spared``      of a framework: the problems that the library accepts as well.
+    ``rule``         a documented rule, or a framework's.
+    ``call``         the call that it was judged at; None: at none.
+    ``seen``         what was seen, or why nothing could be, in words.
+    ``as_said``      problems that answered as the rule says; ``otherwise``: otherwise.
+    ``not_counted``  problems that another rule may have refused.
+    ``conditions``   what tells the problems that answered otherwise from the others, where there
+                     are both; for a framework the problems that it allows and the library refuses.
+    ``spared``       of a framework: the problems that the library accepts as well.
     """
 
     rule: Rule | Framework
     verdict: Verdict | Agreement
     call: str | None
     seen: str
-    kept: int = 0
-    broken: int = 0
-    masked: int = 0
+    as_said: int = 0
+    otherwise: int = 0
+    not_counted: int = 0
     witness: Witness | None = None
     conditions: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()

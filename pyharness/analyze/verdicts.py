@@ -2,7 +2,8 @@
 
 An accepted row always counts. A refused row counts only if the rule can be to blame, since another
 one may refuse first: some change of one axis that the rule speaks of takes the row out of the rule
-and is accepted. Where there are rows of which every such axis can do that, only these count.
+and is accepted. Where there are rows of which every such axis can do that, only these count; where
+there are none, those of which every such axis can do it together with one other.
 """
 
 from __future__ import annotations
@@ -67,37 +68,53 @@ class Described:
 class Judged:
     """A rule judged on one grid.
 
-    ``kept``     rows that answered as the rule says; ``broken``: otherwise.
-    ``refused``  the rows that were refused and count.
-    ``masked``   refused rows of the rule that another one may have refused.
-    ``witness``  the row with the fewest changes from the defaults: a broken one, else a kept one.
-    ``where``    what tells the broken rows from the kept, if there are both.
+    ``kept``         rows that answered as the rule says; ``broken``: otherwise.
+    ``refused``      the rows that were refused and count.
+    ``not_counted``  refused rows of the rule that another one may have refused.
+    ``witness``      the row with the fewest changes: a broken one, else a kept one.
+    ``where``        what tells the broken rows from the kept, if there are both.
     """
 
     verdict: Verdict
     kept: Mask
     broken: Mask
     refused: Mask
-    masked: int
+    not_counted: int
     witness: int | None
     where: Described | None
 
 
-def blamed(applies: Mask, answers: Answers, fields: Sequence[int]) -> tuple[Mask, Mask]:
+def blamed(applies: Mask, answers: Answers, fields: Sequence[int]) -> tuple[Mask, Mask, Mask]:
     """The refused rows of a rule that it can be to blame for.
 
     Shapes   masks of one grid; fields are places of the axes that the rule speaks of.
-    Returns  rows for which every axis that leads out of the rule leads to an accepted row, and rows
-             for which some axis does.
+    Returns  rows for which every axis that leads out of the rule leads to an accepted row; those
+             for which it does so if one other axis may change with it; and rows for which some axis
+             does alone. Each holds the one before.
     """
     good = ~applies & answers.accepted
     leads = [(~applies).any(axis=f, keepdims=True) for f in fields]
-    accepted = [good.any(axis=f, keepdims=True) for f in fields]
-    some = reduce(np.logical_or, accepted, np.zeros_like(applies))
-    every = (~there | into for there, into in zip(leads, accepted, strict=True))
-    strict = reduce(np.logical_and, every, some)
-    rows = applies & answers.refused
-    return rows & strict, rows & some
+    alone: list[Mask] = [np.asarray(good.any(axis=f, keepdims=True)) for f in fields]
+    none = np.zeros_like(applies)
+    some = reduce(np.logical_or, alone, none)
+    # Two types that must be equal can only change together: neither leads anywhere alone.
+    paired = [
+        reduce(
+            np.logical_or, (_elsewhere(good, f).any(axis=g, keepdims=True) for g in fields), none
+        )
+        for f in fields
+    ]
+    rows = applies & answers.refused & some
+
+    def every(into: Sequence[Mask]) -> Mask:
+        return reduce(np.logical_and, (~a | b for a, b in zip(leads, into, strict=True)), rows)
+
+    return every(alone), every(paired), rows
+
+
+def _elsewhere(rows: Mask, axis: int) -> Mask:
+    """Where one of the rows differs in this axis and in no other."""
+    return np.asarray(rows.sum(axis=axis, keepdims=True) > rows)
 
 
 def judge_refusal(
@@ -116,8 +133,8 @@ def judge_refusal(
              True everywhere if it names none. ``changes``: axes that differ from their default.
     ``later``  a call that needs a GPU may be the one that refuses: acceptance breaks nothing then.
     """
-    strict, loose = blamed(applies, answers, fields)
-    counted = strict if strict.any() else loose
+    *surely, counted = blamed(applies, answers, fields)
+    counted = next((rows for rows in surely if rows.any()), counted)
     accepted = applies & answers.accepted
     kept, broken = counted & named, accepted | (counted & ~named)
     verdict = _verdict(kept, broken)
@@ -140,7 +157,7 @@ def judge_acceptance(
     Shapes   as judge_refusal.
     ``later``  what it says shows in a call that needs a GPU: acceptance proves nothing yet.
     """
-    _, broken = blamed(applies, answers, fields)
+    *_, broken = blamed(applies, answers, fields)
     kept = applies & answers.accepted
     verdict = _verdict(kept, broken)
     if verdict == "holds" and later:
@@ -177,8 +194,8 @@ def _judged(
 ) -> Judged:
     where = tell_apart(broken, kept, axes) if verdict == "partly" else None
     witness = _least(broken if broken.any() else kept, changes)
-    masked = int((refused & ~counted).sum())
-    return Judged(verdict, kept, broken, counted, masked, witness, where)
+    not_counted = int((refused & ~counted).sum())
+    return Judged(verdict, kept, broken, counted, not_counted, witness, where)
 
 
 def _least(rows: Mask, changes: NDArray[np.int64]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +68,11 @@ class _Asked:
             return np.ones(self.grid.shape, bool)
         return self._codes_of(lambda name: name is not None and family(name) == family(rule.status))
 
-    def statuses(self, rows: NDArray[np.bool_]) -> str:
-        """The statuses of some rows with their numbers, the most frequent first."""
+    def refusals(self, rows: NDArray[np.bool_]) -> list[str]:
+        """How many of some refused rows have each status, in words, the most frequent first."""
         counts = np.bincount(self.codes.reshape(self.grid.shape)[rows], minlength=len(self.names))
         order = np.argsort(-counts, kind="stable")
-        return ", ".join(
-            f"{self.names[code] or 'no answer'} {counts[code]:,}" for code in order if counts[code]
-        )
+        return [f"{counts[code]:,} refused as {self.names[code]}" for code in order if counts[code]]
 
     def _codes_of(self, wanted: Callable[[str | None], bool]) -> NDArray[np.bool_]:
         table = np.array([wanted(name) for name in self.names], bool)
@@ -168,7 +167,7 @@ def audit_releases(
     progress: Progress = silent,
     timeout_s: float = DEFAULT_TIMEOUT_S,
 ) -> tuple[list[Audit], list[tuple[str, str]]]:
-    """Tries every rule on several releases, fetched where need be.
+    """Tries every rule on several releases, each once, fetched where need be.
 
     Returns  one audit a release, the oldest first; and the releases that could not be used with the
              reason, unless there is no other.
@@ -176,9 +175,14 @@ def audit_releases(
     """
     audits: list[tuple[Release, Audit]] = []
     failed: list[tuple[str, HarnessError]] = []
+    tried: set[str | Path] = set()
     for name in names:
         try:
             release = resolve(name, progress=fetching(name, progress))
+            known: set[str | Path] = {release.name, release.path.resolve()}
+            if tried & known:
+                continue
+            tried |= known
             audits.append((release, audit_release(release, rules, frameworks, progress, timeout_s)))
         except UsageError:
             raise
@@ -240,18 +244,13 @@ def _audit_at(bench: _Bench, rule: Rule, call: str) -> Finding:
         rule,
         judged.verdict,
         call,
-        _words(rule, judged, asked)
-        + _deaths(int((applies & ~answers.accepted & ~answers.refused).sum())),
+        _words(rule, judged, asked, int((applies & ~answers.accepted & ~answers.refused).sum())),
         int(judged.kept.sum()),
         int(judged.broken.sum()),
-        judged.masked,
+        judged.not_counted,
         bench.witness(grid, judged.witness),
         _conjunctions(judged.where),
     )
-
-
-def _deaths(rows: int) -> str:
-    return f"; {rows:,} ended the worker and do not count" if rows else ""
 
 
 def _truth(predicate: Predicate, grid: Grid) -> NDArray[np.bool_]:
@@ -263,24 +262,23 @@ def _conjunctions(where: Described | None) -> tuple[str, ...]:
     return () if where is None else tuple(text(c) for c in where.conditions)
 
 
-def _words(rule: Rule, judged: Judged, asked: _Asked) -> str:
+def _words(rule: Rule, judged: Judged, asked: _Asked, deaths: int) -> str:
     """What was seen, as far as a verdict needs it."""
     accepted = int((asked.answers.accepted & (judged.kept | judged.broken)).sum())
-    refused = asked.statuses(judged.refused)
     seen = [f"{accepted:,} accepted"] if accepted else []
-    seen += [f"refused as {refused}"] if refused else []
-    said = "; ".join(seen)
+    said = [", ".join([*seen, *asked.refusals(judged.refused)])]
     match judged.verdict:
-        case "cannot_be_told":
-            return f"nothing counts: {judged.masked:,} may have been refused by other rules"
         case "needs_a_gpu" if rule.status == "unstated" or rule.status in REFUSALS:
-            return f"{said}: not checked here; {rule.later_calls[0]} or later may refuse"
+            said[0] += f": not checked here; {rule.later_calls[0]} or later may refuse"
         case "needs_a_gpu":
-            return f"{said}: whether {rule.effect or 'later calls accept them'}, only a run shows"
+            said[0] += f": whether {rule.effect or 'later calls accept them'}, only a run shows"
         case "holds" if rule.status == "effect":
-            return f"{said}; {rule.note}"
-        case _:
-            return said
+            said.append(rule.note)
+    if judged.not_counted:
+        said.append(f"{judged.not_counted:,} not counted (another rule may have refused them)")
+    if deaths:
+        said.append(f"{deaths:,} not counted (they ended the worker)")
+    return "; ".join(filter(None, said))
 
 
 def _audit_framework(bench: _Bench, framework: Framework) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -12,6 +13,7 @@ from pyharness.cli.options import Json, Timeout
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyharness.analyze.findings import Audit
     from pyharness.spec.documented import Framework, Rule
 
 
@@ -33,7 +35,7 @@ def command(
     ] = False,
     rule: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option("--rule", help="Only this rule. Repeatable.", metavar="ID"),
+        typer.Option("--rule", help="Only this rule, in full. Repeatable.", metavar="ID"),
     ] = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045
@@ -59,12 +61,15 @@ def command(
     not_applicable, the rule speaks of other releases. A refused problem counts only where another
     rule cannot have refused it.
     """
+    from contextlib import ExitStack
+
     from pyharness.analyze.verdicts import AGREEMENTS, VERDICTS
-    from pyharness.api.audit_files import write_audit
+    from pyharness.api.audit_files import audit_folder, write_audit
     from pyharness.api.auditing import audit_releases
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_ENVIRONMENT, EXIT_GATE, unknown_name
-    from pyharness.present.audit import audit_data, render_audit, render_page
+    from pyharness.present.audit import render_audit, render_page
+    from pyharness.present.audit_data import audit_data
     from pyharness.present.jsons import dumps
     from pyharness.spec.documented.rules import load_contradictions
 
@@ -74,15 +79,19 @@ def command(
             raise unknown_name("verdict", gate, (*VERDICTS, *AGREEMENTS))
     rules, frameworks = _chosen(rule or [])
     names = _releases(cudnn or [], all_cached, all_releases)
-    with shown("rules") as progress:
-        audits, failed = audit_releases(names, rules, frameworks, progress, timeout)
     contradictions = load_contradictions()
-    text = render_audit(audits, contradictions)
-    if out is not None:
-        asked = [f"--cudnn {a.release}" for a in audits]
-        asked += [f"--rule {r}" for r in rule or []]
-        words = " ".join(("pyharness audit", *asked, f"--out {out}"))
-        write_audit(audits, render_page(text, words), out)
+    with ExitStack() as stack:
+        if out is not None:
+            stack.enter_context(audit_folder(out))
+        with shown("rules") as progress:
+            audits, failed = audit_releases(names, rules, frameworks, progress, timeout)
+        text = render_audit(audits, contradictions, in_full=bool(rule))
+        if out is not None:
+            sets = ["--all-cached"] * all_cached + ["--all-releases"] * all_releases
+            named = cudnn or [] if sets else [a.release for a in audits]
+            asked = [*_repeated("--cudnn", named), *sets, *_repeated("--rule", rule or [])]
+            words = shlex.join(["pyharness", "audit", *asked, "--out", str(out)])
+            write_audit(audits, render_page(text, words, _remark(audits) if sets else ""), out)
     typer.echo(dumps(audit_data(audits, contradictions)) if json else text)
     for name, why in failed:
         typer.echo(f"not audited: {name}: {why}", err=True)
@@ -92,6 +101,18 @@ def command(
         raise typer.Exit(EXIT_GATE)
     if failed:
         raise typer.Exit(EXIT_ENVIRONMENT)
+
+
+def _repeated(option: str, values: Sequence[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
+
+
+def _remark(audits: Sequence[Audit]) -> str:
+    """What a set of releases came to, since it grows."""
+    from pyharness.present.units import count_text
+    from pyharness.store.manifest import now
+
+    return f"On {now()[:10]} that came to {count_text(len(audits), 'release')}."
 
 
 def _chosen(wanted: Sequence[str]) -> tuple[list[Rule], list[Framework]]:

@@ -1,16 +1,15 @@
-"""An audit in words: for one release in full, for several as a table of letters."""
+"""An audit in words: of one release what is otherwise, of several a table of letters too."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pyharness.analyze.findings import Audit, Finding, spans
 from pyharness.analyze.verdicts import AGREEMENTS, VERDICTS
-from pyharness.spec.documented.rules import Contradiction, Framework, Rule
+from pyharness.present.units import WIDTH, count_text
+from pyharness.spec.documented.rules import GRADES, Contradiction, Framework, Rule
 
-_WIDTH = 100
 _MOST_CONDITIONS = 3
 LETTERS = {
     "contradicted": "C",
@@ -34,13 +33,14 @@ _MEANINGS = {
     "narrower": "it hands over nothing that is refused; the library accepts more",
     "agrees": "it hands over exactly what the library accepts",
 }
-_SHOWN = ("contradicted", "partly")  # in full, where only one release is shown
+_UNDECIDED = ("needs_a_gpu", "not_applicable")
+_SHOWN = ("contradicted", "partly")  # in full; of the others the ids, unless they were asked for
 
 
 def _wrapped(text: str, lead: str, more: str | None = None) -> list[str]:
     return textwrap.wrap(
         text,
-        _WIDTH,
+        WIDTH,
         initial_indent=lead,
         subsequent_indent=lead if more is None else more,
         break_long_words=False,
@@ -69,13 +69,18 @@ def _tried(release: str, finding: Finding) -> str:
     return f"pyharness try --cudnn {release} {problem}  -> {said}{reason}"
 
 
-def _rule_lines(release: str, finding: Finding) -> Iterator[str]:
+def _rule_lines(release: str, finding: Finding, in_full: bool) -> Iterator[str]:
     rule = finding.rule
+    assert isinstance(rule, Rule)
     yield from _titled(rule)
-    if isinstance(rule, Rule):
-        yield from _wrapped(
-            f"document  {rule.outcome} [{rule.grade}: {rule.source}]", " " * 6, " " * 16
-        )
+    said = f"document  {rule.outcome} [{rule.grade}: {rule.source}]"
+    yield from _wrapped(said, " " * 6, " " * 16)
+    if in_full:
+        yield f"      grade     {rule.grade}, {rule.meaning}"
+        if rule.versions != "all":
+            yield from _wrapped(f"releases  {rule.versions}", " " * 6, " " * 16)
+        if rule.note and rule.note not in finding.seen:
+            yield from _wrapped(f"note      {rule.note}", " " * 6, " " * 16)
     yield from _wrapped(f"seen      {finding.seen}", " " * 6, " " * 16)
     if finding.conditions:
         yield from _wrapped(f"otherwise where {_where(finding.conditions)}", " " * 16, " " * 18)
@@ -83,20 +88,17 @@ def _rule_lines(release: str, finding: Finding) -> Iterator[str]:
         yield from _wrapped(tried, " " * 6, " " * 10)
 
 
-def _short_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    for finding in findings:
-        yield from _titled(finding.rule)
-        yield from _wrapped(finding.seen, " " * 27)
-
-
 def _names(findings: Sequence[Finding]) -> list[str]:
     return _wrapped(", ".join(f.rule.id for f in findings), "  ")
 
 
-def _framework_lines(release: str, finding: Finding) -> Iterator[str]:
+def _framework_lines(release: str, finding: Finding, in_full: bool, brief: bool) -> Iterator[str]:
     rule = finding.rule
     assert isinstance(rule, Framework)
     yield from _titled(rule)
+    if in_full:
+        yield from _wrapped(f"source: {rule.source}", " " * 6, " " * 10)
+        yield from _wrapped(f"seen: {finding.seen}", " " * 6, " " * 10)
     if finding.conditions:
         yield from _wrapped(
             f"allows what the library refuses: {_where(finding.conditions)}", " " * 6, " " * 10
@@ -110,12 +112,12 @@ def _framework_lines(release: str, finding: Finding) -> Iterator[str]:
         yield from _wrapped(f"not applicable: {finding.seen}", " " * 6)
     if finding.verdict == "agrees":
         yield from _wrapped("agrees: what it hands over is what is accepted", " " * 6)
-    if rule.device is not None:
+    if rule.device is not None and not brief:
         yield from _wrapped(f"needs a GPU or a program: {rule.device.text}", " " * 6, " " * 10)
 
 
 def _contradictions(
-    audits: Sequence[Audit], contradictions: Sequence[Contradiction]
+    audits: Sequence[Audit], contradictions: Sequence[Contradiction], brief: bool
 ) -> Iterator[str]:
     tried = {f.rule.id for audit in audits for f in audit.findings}
     asked = [c for c in contradictions if tried & set(c.rules)]
@@ -124,22 +126,24 @@ def _contradictions(
     yield from ("", "Where the documents contradict each other")
     for question in asked:
         yield from ("", f"  {question.question}")
+        undecided = []
         for rule in question.rules:
             for releases, finding in spans(audits, rule):
-                if finding.verdict == "not_applicable" and len(releases) < len(audits):
-                    continue
-                yield from _wrapped(_answer(releases, finding, len(audits)), "    ", " " * 8)
+                if brief and finding.verdict in _UNDECIDED:
+                    undecided.append(rule)
+                elif finding.verdict != "not_applicable" or len(releases) == len(audits):
+                    yield from _wrapped(_answer(releases, finding, len(audits)), "    ", " " * 8)
+        if undecided:
+            yield from _wrapped(f"not decided here: {', '.join(undecided)}", "    ", " " * 8)
         if question.gpu:
             yield from _wrapped(f"left open: {question.gpu}", "    ", " " * 8)
 
 
 def _answer(releases: Sequence[str], finding: Finding, of: int) -> str:
-    where = f", otherwise where {_where(finding.conditions)}" if finding.conditions else ""
+    seen = f"; {finding.seen}" if finding.call or finding.verdict != "needs_a_gpu" else ""
+    where = f"; otherwise where {_where(finding.conditions)}" if finding.conditions else ""
     on = "" if of == len(releases) else f" on {_span(releases)}"
-    return (
-        f"{finding.rule.id}: {finding.rule.says} -- {_words(finding.verdict)}{on} "
-        f"({finding.seen}){where}"
-    )
+    return f"{finding.rule.id}: {finding.rule.says} -- {_words(finding.verdict)}{on}{seen}{where}"
 
 
 def _span(releases: Sequence[str]) -> str:
@@ -160,26 +164,19 @@ def _counts(audit: Audit) -> str:
     return ", ".join(f"{audit.count(v)} {_words(v)}" for v in names if audit.count(v))
 
 
-def _one(audit: Audit, contradictions: Sequence[Contradiction]) -> Iterator[str]:
-    yield from _wrapped(f"cuDNN {audit.release}: {_counts(audit)}", "", "  ")
-    rules = [f for f in audit.findings if isinstance(f.rule, Rule)]
+def _others(audit: Audit) -> Iterator[str]:
+    """The rules that came to a verdict that needs no words of its own, by their ids."""
     for verdict in VERDICTS:
-        found = [f for f in rules if f.verdict == verdict]
-        if not found:
+        found = [f for f in audit.findings if f.verdict == verdict and isinstance(f.rule, Rule)]
+        if verdict in _SHOWN or not found:
             continue
         yield from ("", _heading(verdict))
-        if verdict in _SHOWN:
-            for finding in found:
-                yield from _rule_lines(audit.release, finding)
-        elif verdict == "not_applicable":
-            yield from _names(found)
-        else:
-            yield from _short_lines([f for f in found if f.call or verdict != "needs_a_gpu"])
-            if unasked := [f for f in found if not f.call and verdict == "needs_a_gpu"]:
-                yield "  and none of their calls, or not all that they speak of, is on the host:"
-                yield from _names(unasked)
-    yield from _contradictions([audit], contradictions)
-    yield from _frameworks([audit])
+        asked = [f for f in found if f.call or verdict != "needs_a_gpu"]
+        yield from _names(asked)
+        if unasked := [f for f in found if f not in asked]:
+            yield "  and none of their calls, or not all that they speak of, is on the host:"
+            yield from _names(unasked)
+    yield from ("", "`pyharness audit --rule ID` prints any rule in full.")
 
 
 def _columns(audits: Sequence[Audit]) -> list[list[Audit]]:
@@ -211,7 +208,7 @@ def _matrix(audits: Sequence[Audit]) -> Iterator[str]:
     for finding in audits[-1].findings:
         rule = finding.rule.id
         row = [said.verdict for audit in audits if (said := audit.of(rule))]
-        if set(row) <= {"needs_a_gpu", "not_applicable"}:
+        if set(row) <= set(_UNDECIDED):
             what = "need a GPU" if "needs_a_gpu" in row else "speak of none of these releases"
             silent.setdefault(what, []).append(rule)
         else:
@@ -221,19 +218,20 @@ def _matrix(audits: Sequence[Audit]) -> Iterator[str]:
         yield from _wrapped(", ".join(names), "    ")
 
 
-def _details(audits: Sequence[Audit]) -> Iterator[str]:
-    """Every contradiction and partial truth, once for the releases that share it."""
+def _details(audits: Sequence[Audit], in_full: bool) -> Iterator[str]:
+    """Every contradiction and partial truth, once for the releases that share it; or all rules."""
     rules = [f.rule for f in audits[-1].findings if isinstance(f.rule, Rule)]
-    for verdict in _SHOWN:
+    for verdict in VERDICTS if in_full else _SHOWN:
         found = [s for r in rules for s in spans(audits, r.id) if s[1].verdict == verdict]
         if found:
             yield from ("", _heading(verdict))
         for releases, finding in found:
-            yield f"  on {_span(releases)}"
-            yield from _rule_lines(releases[-1], finding)
+            if len(audits) > 1:
+                yield f"  on {_span(releases)}"
+            yield from _rule_lines(releases[-1], finding, in_full)
 
 
-def _frameworks(audits: Sequence[Audit]) -> Iterator[str]:
+def _frameworks(audits: Sequence[Audit], in_full: bool, brief: bool) -> Iterator[str]:
     """The rules of thumb, once for the releases that share what came of them."""
     rules = [f.rule for f in audits[-1].findings if isinstance(f.rule, Framework)]
     if rules:
@@ -242,79 +240,47 @@ def _frameworks(audits: Sequence[Audit]) -> Iterator[str]:
         for releases, finding in spans(audits, rule.id):
             if len(audits) > 1:
                 yield f"  on {_span(releases)}"
-            yield from _framework_lines(releases[-1], finding)
+            yield from _framework_lines(releases[-1], finding, in_full, brief)
 
 
-def render_audit(audits: Sequence[Audit], contradictions: Sequence[Contradiction]) -> str:
+def _legend(audit: Audit) -> Iterator[str]:
+    if any(isinstance(f.rule, Rule) for f in audit.findings):
+        grades = "; ".join(f"{grade} {meaning}" for grade, meaning in GRADES.items())
+        yield ""
+        yield from _wrapped(f"Grades of sources: {grades}", "", "  ")
+
+
+def render_audit(
+    audits: Sequence[Audit], contradictions: Sequence[Contradiction], in_full: bool
+) -> str:
     """The whole audit as text, at most 100 columns wide; ends without a newline.
 
-    ``audits``  one a release, the oldest first.
+    ``audits``   one a release, the oldest first.
+    ``in_full``  every rule, whatever its verdict; otherwise of most rules their ids only.
     """
+    newest, brief = audits[-1], len(audits) == 1 and not in_full
     if len(audits) == 1:
-        return "\n".join(_one(audits[0], contradictions))
-    lines = [f"{len(audits[-1].findings)} rules on {len(audits)} releases"]
-    lines += [*_matrix(audits), *_details(audits)]
-    lines += [*_contradictions(audits, contradictions), *_frameworks(audits)]
-    return "\n".join(lines)
+        lines = _wrapped(f"cuDNN {newest.release}: {_counts(newest)}", "", "  ")
+    else:
+        rules = count_text(len(newest.findings), "rule")
+        lines = [f"{rules} on {count_text(len(audits), 'release')}", *_matrix(audits)]
+    lines += [*_details(audits, in_full), *_contradictions(audits, contradictions, brief)]
+    lines += _frameworks(audits, in_full, brief)
+    if brief:
+        lines += _others(newest)
+    return "\n".join([*lines, *_legend(newest)])
 
 
-def render_page(text: str, command: str) -> str:
-    """A Markdown page around the text of an audit; ends with a newline."""
+def render_page(text: str, command: str, remark: str) -> str:
+    """A Markdown page around the text of an audit; ends with a newline.
+
+    ``remark``  a sentence on the command; empty: none.
+    """
     return (
         "# Documents against the library\n\n"
         "What documents and frameworks say of cuDNN's RNN API, tried on real releases without a "
         "GPU. `audit.parquet` has one row a rule and release; its columns are explained in "
         f"[../README.md](../README.md). Made by\n\n```console\n$ {command}\n```\n\n"
-        f"```text\n{text}\n```\n"
+        + (f"{remark}\n\n" if remark else "")
+        + f"```text\n{text}\n```\n"
     )
-
-
-def audit_data(audits: Sequence[Audit], contradictions: Sequence[Contradiction]) -> dict[str, Any]:
-    """The whole audit as plain data, for JSON."""
-    return {
-        "releases": [
-            {"release": a.release, "findings": [_finding_data(f) for f in a.findings]}
-            for a in audits
-        ],
-        "contradictions": [
-            {"question": c.question, "rules": list(c.rules), "left_open": c.gpu or None}
-            for c in contradictions
-        ],
-    }
-
-
-def _finding_data(finding: Finding) -> dict[str, Any]:
-    rule, witness = finding.rule, finding.witness
-    data: dict[str, Any] = {
-        "rule": rule.id,
-        "says": rule.says,
-        "source": rule.source,
-        "verdict": finding.verdict,
-        "call": finding.call,
-        "seen": finding.seen,
-        "kept": finding.kept,
-        "broken": finding.broken,
-        "masked": finding.masked,
-        "example": None
-        if witness is None
-        else {"problem": witness.problem, "status": witness.status, "reason": witness.reason},
-        "otherwise_where": list(finding.conditions),
-        "provenance": finding.call and "observed",
-    }
-    if isinstance(rule, Framework):
-        return {
-            **data,
-            "kind": "framework",
-            "also_accepted": list(finding.spared),
-            "needs_a_gpu": rule.device.text if rule.device else None,
-        }
-    return {
-        **data,
-        "kind": "rule",
-        "documented": rule.outcome,
-        "grade": rule.grade,
-        "grade_means": rule.meaning,
-        "versions": rule.versions,
-        "note": rule.note,
-        "review": rule.review,
-    }

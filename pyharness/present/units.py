@@ -55,5 +55,6 @@ def wrapped(text: str, indent: int, hanging: int | None = None) -> list[str]:
         WIDTH,
         initial_indent=" " * indent,
         subsequent_indent=" " * later,
+        break_long_words=False,  # a path or a list stays whole, to be copied
         break_on_hyphens=False,
     )

@@ -100,7 +100,7 @@ def test_a_rule_that_holds() -> None:
     judged = refusal(as_documented, "NOT_SUPPORTED")
     # 2 algos, 2 sizes above 0, 2 numbers of layers; the rest of the rule's 12 is masked.
     assert (judged.verdict, judged.kept.sum(), judged.broken.sum()) == ("holds", 8, 0)
-    assert judged.masked == 4
+    assert judged.not_counted == 4
     assert judged.where is None
     assert problem(judged.witness) == ("double", "static", "64", "1")
 
@@ -113,7 +113,7 @@ def test_a_masked_region_is_no_contradiction() -> None:
 
 def test_everything_masked_cannot_be_told() -> None:
     judged = refusal(lambda row: "BAD_PARAM")
-    assert (judged.verdict, judged.masked, judged.witness) == ("cannot_be_told", 12, None)
+    assert (judged.verdict, judged.not_counted, judged.witness) == ("cannot_be_told", 12, None)
     assert acceptance(lambda row: "BAD_PARAM").verdict == "cannot_be_told"
 
 
@@ -172,7 +172,7 @@ def test_where_every_axis_leads_out_only_such_problems_count(fields: tuple[int, 
 
     named = grid(lambda row: library(row) == "NOT_SUPPORTED")
     judged = judge_refusal(RULE, answers(library), named, fields, CHANGES, AXES, later=False)
-    assert (judged.verdict, judged.kept.sum(), judged.masked) == ("holds", 4, 8)
+    assert (judged.verdict, judged.kept.sum(), judged.not_counted) == ("holds", 4, 8)
 
 
 def test_a_problem_that_only_leads_to_others_of_the_rule_does_not_count() -> None:
@@ -182,7 +182,28 @@ def test_a_problem_that_only_leads_to_others_of_the_rule_does_not_count() -> Non
         return "NOT_SUPPORTED" if double or row[1] == "static" else "SUCCESS"
 
     judged = refusal(library)
-    assert (judged.verdict, judged.kept.sum(), judged.masked) == ("contradicted", 0, 6)
+    assert (judged.verdict, judged.kept.sum(), judged.not_counted) == ("contradicted", 0, 6)
+
+
+def test_types_that_must_be_equal_can_only_change_together() -> None:
+    # Data and math must be one type, which takes the place of the sizes here; static is not for
+    # double. Of 2 layers static takes no type at all, which another rule says: so double static of
+    # 2 layers is not this rule's to refuse, though a change of the algo would have it accepted.
+    axes = [
+        AxisValues("data", TYPES),
+        AxisValues("algo", ALGOS),
+        AxisValues("math", TYPES),
+        AXES[3],
+    ]
+    shape = (3, 3, 3, 2)
+    data, algo, maths, layers = np.indices(shape)
+    of_rule = (data == 2) & (maths == 2) & (algo == 1)
+    refused = (data != maths) | of_rule | ((algo == 1) & (layers == 1))
+    said = Answers(~refused, refused)
+    everywhere, changes = np.ones(shape, bool), np.zeros(shape, np.int64)
+    judged = judge_refusal(of_rule, said, everywhere, (0, 1, 2), changes, axes, later=False)
+    assert (judged.verdict, judged.not_counted) == ("holds", 1)
+    assert np.argwhere(judged.kept).tolist() == [[2, 1, 2, 0]]
 
 
 def test_an_acceptance() -> None:

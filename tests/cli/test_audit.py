@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from pyharness.releases import Release
 from pyharness.spec.columns import TABLES
 from tests.cli import test_main
 from tests.cli.test_main import Run
@@ -32,6 +35,41 @@ def test_a_contradiction_in_words(run: Run) -> None:
     assert "Is devSeqLengths used?" not in text  # none of its rules was asked for
     assert "agrees: what it hands over is what is accepted" in text
     assert max(map(len, lines)) <= 100
+
+
+def test_a_rule_that_was_asked_for_is_printed_in_full_whatever_came_of_it(run: Run) -> None:
+    rules = ("SET-HID-POS", "BD-LEN-ZERO", "SET-BF16-PRE", "PT-PROJECTION")
+    said = run("audit", "--cudnn", NEW, *(word for r in rules for word in ("--rule", r)))
+    text = " ".join(said.out.split())
+    assert (
+        "SET-HID-POS hidden_size must be at least 1 "
+        "document refused with BAD_PARAM [B: NVIDIA cuDNN 7.5 developer guide, third-party copy "
+        "(cudnnSetRNNDescriptor_v6)] "
+        "grade B, a third party's copy or transcription of NVIDIA's documentation "
+        "releases stated for v6 note assumed to carry over to v8 seen 180 refused as BAD_PARAM; "
+        "1,356 not counted (another rule may have refused them)"
+    ) in text
+    assert "seen none of its calls is answered on the host" in text
+    assert "seen it speaks of releases before 9.13" in text
+    assert "source: PyTorch, aten/src/ATen/native/cudnn/RNN.cpp (get_algo)" in text
+    both = run("audit", "--cudnn", NEW, "--cudnn", OLD, "--rule", "SET-HID-POS")
+    assert both.out.startswith("1 rule on 2 releases\n")
+    assert "note assumed to carry over to v8" in " ".join(both.out.split())
+
+
+def test_of_what_needs_no_words_only_the_id_is_printed(run: Run) -> None:
+    said = run("audit", "--cudnn", NEW)
+    text = " ".join(said.out.split())
+    assert "SET-HID-POS, SET-LAYERS-POS, SET-ENUM" in text
+    assert "hidden_size must be at least 1" not in text
+    assert "SET-BIAS-ALGO no text keeps the persistent algos from bias modes" in text
+    assert "Is devSeqLengths used? not decided here: FW-DSL-REQ, FW-DSL-NULL" in text
+    assert len(said.out.splitlines()) < 190
+    assert "KERAS-GRU Keras chooses cuDNN for a GRU" in text
+    assert "`pyharness audit --rule ID` prints any rule in full." in text
+    legend = text[text.index("Grades of sources: ") :]
+    assert legend.startswith("Grades of sources: A NVIDIA's own header or page was read; B a third")
+    assert "M from memory" in legend
 
 
 def test_every_rule_fits_the_page_and_has_a_place(run: Run) -> None:
@@ -105,13 +143,66 @@ def test_the_folder_holds_a_table_and_a_page(run: Run, tmp_path: Path) -> None:
     assert command in page
     assert "proj_size=0  -> BAD_PARAM" in page
     assert run("audit", "--cudnn", NEW, *FEW, "--out", out).code == 0  # made anew
-    other = tmp_path / "other"
+
+
+def test_the_folder_is_looked_at_before_the_work(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyharness.api import auditing
+
+    def work(*_: object) -> None:
+        raise AssertionError("the work was started")
+
+    monkeypatch.setattr(auditing, "audit_releases", work)
+    other, file = tmp_path / "other", tmp_path / "file"
     other.mkdir()
-    (other / "notes.txt").write_text("mine", "utf-8")
+    for notes in (other / "notes.txt", file):
+        notes.write_text("mine", "utf-8")
     said = run("audit", "--cudnn", NEW, *FEW, "--out", other)
     assert said.code == 2
     assert "holds notes.txt" in said.err
     assert sorted(p.name for p in other.iterdir()) == ["notes.txt"]
+    for out in (file, file / "x", Path("/proc/x")):
+        said = run("audit", "--cudnn", NEW, *FEW, "--out", out)
+        assert (said.code, said.out) == (2, "")
+        assert f"{out} cannot be used as a folder for tables: " in said.err
+        assert "give another --out" in said.err
+    assert file.read_text("utf-8") == "mine"
+
+
+def test_a_folder_that_was_made_for_nothing_is_gone_again(run: Run, tmp_path: Path) -> None:
+    said = run("audit", "--cudnn", "99.1", "--out", tmp_path / "a" / "b")
+    assert said.code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_of_releases_is_named_on_the_page(
+    run: Run, tmp_path: Path, fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyharness import releases
+
+    class Entry:
+        name = NEW
+
+    monkeypatch.setattr(releases, "list_cached", lambda: [Entry])
+    out = tmp_path / "an audit"
+    said = run("audit", "--cudnn", fake, "--all-cached", "--rule", "LEGACY-GONE", "--out", out)
+    assert said.code == 0
+    page = (out / "README.md").read_text("utf-8")
+    command = f"pyharness audit --cudnn {fake} --all-cached --rule LEGACY-GONE --out '{out}'"
+    assert f"$ {command}\n```" in page
+    assert re.search(r"^On \d{4}-\d\d-\d\d that came to 2 releases\.$", page, re.M)
+
+
+def test_each_release_is_tried_once(run: Run, cudnn: Callable[[str], Release]) -> None:
+    path = cudnn(NEW).path
+    for first, name in ((NEW, NEW), (path, None)):
+        given = (first, NEW.partition("+")[0], NEW, path)
+        words = [word for release in given for word in ("--cudnn", release)]
+        said = run("audit", *words, "--rule", "LEGACY-GONE", "--json")
+        assert said.code == 0
+        (release,) = json.loads(said.out)["releases"]
+        assert name is None or release["release"] == name
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,6 @@ _DERIVED: Mapping[str, tuple[str, ...]] = {
 _MOST_SEQUENCES = 4096
 
 
-def known_fields() -> frozenset[str]:
-    """Every name that a predicate may use."""
-    return frozenset(all_axes()) | frozenset(_DERIVED) | frozenset(BEYOND)
-
-
 def axes_of(field: str) -> tuple[str, ...]:
     """The axes that a field of a host call follows from; itself where it is one."""
     return _DERIVED.get(field, (field,))
