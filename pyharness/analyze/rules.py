@@ -63,16 +63,18 @@ class Rule:
 class RuleList:
     """The rules of one call in their order, the one for all else last.
 
-    ``proven``     every problem was put through the list and got its own status.
-    ``fewest``     it is proven that no ordered list has fewer rules that tells the same answers
-                   apart and leaves the last one to what no rule matches.
-    ``by_reason``  its answers are statuses with their reasons, not statuses alone.
+    ``proven``        every problem was put through the list and got its own status.
+    ``fewest``        it is proven that no ordered list has fewer rules that tells the same answers
+                      apart and leaves the last one to what no rule matches.
+    ``by_reason``     its answers are statuses with their reasons, not statuses alone.
+    ``for_statuses``  so many rules has the list that was found for the statuses alone.
     """
 
     rules: list[Rule]
     proven: bool
     fewest: bool
     by_reason: bool
+    for_statuses: int
 
 
 def find_rules(
@@ -82,7 +84,7 @@ def find_rules(
     folded: Folded,
     split: bool = True,
 ) -> RuleList:
-    """The shortest ordered list that gives every problem its status.
+    """An ordered list that gives every problem its status, as short as its answers allow.
 
     Shapes   codes has one axis for each of axes; C order.
     ``names``   the status of each code that occurs; None for a defect.
@@ -93,6 +95,7 @@ def find_rules(
     of_status = np.array([statuses.index(status) for status, _ in folded.answers])
     ordered, last = _ordered(axes, folded, of_status[folded.cells], statuses)
     assert ordered is not None
+    for_statuses = len(ordered.conjunctions) + 1
     given = statuses
     by_reason = False
     if split and len(statuses) < len(folded.answers) <= _MOST_ANSWERS:
@@ -106,7 +109,7 @@ def find_rules(
     code_of = {status: code for code, status in names.items()}
     proven, rows = put_through(conditions, [code_of[a] for a in answers], axes, codes)
     rules = [Rule(a, c, n) for a, c, n in zip(answers, [*conditions, []], rows, strict=True)]
-    return RuleList(rules, proven, ordered.fewest, by_reason)
+    return RuleList(rules, proven, ordered.fewest, by_reason, for_statuses)
 
 
 def _ordered(

@@ -1,7 +1,7 @@
 """Which integers of a numeric axis to try between those of a map, and where the answers change.
 
 A boundary between two tested values may lie anywhere between them, and there may be several. So
-every integer is tried where that can be done, and where not, a change that is known to be there is
+every integer is tried where that can be done, and where not, changes that are known to be there are
 looked for by halving.
 """
 
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 MOST_SETTINGS = 256
 MOST_LIMITS = 32  # of an axis that become values of the map
+MOST_HALVED = 64  # changes that are looked for in one gap: more than become values
+_NEAR = -1  # from here on a size is tried before anything below: checks are about zero and above
 _WALKS = 8  # in so many settings everything is tried, or in more of them less
 
 Span = tuple[int, int]  # both ends belong to it
@@ -46,6 +48,7 @@ class WalkedAxis:
                   in all; 0 where it lacks none.
     ``kinds``     of settings that the map tells apart, among these, ``of_kinds`` in all.
     ``limits``    integers that are answered otherwise than the one just before them, somewhere.
+    ``cut``       there are more, between neighbours of which only the ends were tried.
     """
 
     axis: str
@@ -56,6 +59,7 @@ class WalkedAxis:
     kinds: int
     of_kinds: int
     limits: list[int]
+    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +95,39 @@ def plan_walk(
     for low, high in pairwise(order):
         if values[high] - values[low] > 1:
             same = bool((profiles[:, of_axis[low]] == profiles[:, of_axis[high]]).all())
-            gaps.append((values[high] - values[low], same, (values[low] + 1, values[high] - 1)))
+            gap = values[low] + 1, values[high] - 1
+            gaps += [(part[1] < _NEAR, gap[1] - gap[0], same, part) for part in _parts(gap)]
     left = float(most)
     spans: list[Span] = []
     skipped: list[Span] = []
-    for *_, (first, last) in sorted(gaps):  # the narrowest first: they can be tried to the end
-        end = _afford(first, last, left, price)
-        left -= price.of(first, end)
-        spans += [(first, end)] if end >= first else []
-        skipped += [(end + 1, last)] if end < last else []
+    for below, *_, (first, last) in sorted(gaps):  # the narrowest first: to the end, where possible
+        count = _afford((first, last), left, price, from_top=below)
+        span, rest = (first, first + count - 1), (first + count, last)
+        if below:
+            span, rest = (last - count + 1, last), (first, last - count)
+        left -= price.of(*span)
+        spans += [span] if count else []
+        skipped += [rest] if rest[0] <= rest[1] else []
     tried = sum(last - first + 1 for first, last in spans)
     times = max(1, min(MOST_SETTINGS, _WALKS * most // max(tried, 1)))
-    return Plan(sorted(spans), sorted(skipped), _kinds(profiles, favoured, times))
+    return Plan(joined(spans), joined(skipped), _kinds(profiles, favoured, times))
 
 
-def _afford(first: int, last: int, left: float, price: Price) -> int:
-    """How far a span can be paid for from its low end; one less than ``first`` if not at all."""
-    low, high = first - 1, last
+def _parts(gap: Span) -> list[Span]:
+    """What lies below _NEAR and what does not."""
+    first, last = gap
+    parts = [(first, min(last, _NEAR - 1)), (max(first, _NEAR), last)]
+    return [part for part in parts if part[0] <= part[1]]
+
+
+def _afford(span: Span, left: float, price: Price, from_top: bool) -> int:
+    """How many integers of a span can be paid for, from its low end or from its top."""
+    first, last = span
+    low, high = 0, last - first + 1
     while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if price.of(first, middle) <= left else (low, middle - 1)
+        count = (low + high + 1) // 2
+        cost = price.of(last - count + 1, last) if from_top else price.of(first, first + count - 1)
+        low, high = (count, high) if cost <= left else (low, count - 1)
     return low
 
 
@@ -156,17 +173,26 @@ def changes(tried: NDArray[np.int64], codes: NDArray[np.uint8]) -> tuple[set[int
     return limits, open_pairs
 
 
-def halve(pair: Span, answers: Callable[[int], int]) -> int:
-    """An integer between two with different answers whose answer differs from the one before it."""
-    low, high = pair
-    first = answers(low)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if answers(middle) == first:
-            low = middle
-        else:
-            high = middle
-    return high
+def halve(pair: Span, answers: Callable[[int], int]) -> tuple[list[int], bool]:
+    """Changes between two integers with different answers, up to one that has the upper one's.
+
+    Returns  integers that are answered otherwise than the one just before them, ascending, at most
+             MOST_HALVED; and whether the last of them still has another answer than the upper end.
+    """
+    low, top = pair
+    here, last = answers(low), answers(top)
+    found: list[int] = []
+    while here != last and len(found) < MOST_HALVED:
+        high = top
+        while high - low > 1:
+            middle = (low + high) // 2
+            if answers(middle) == here:
+                low = middle
+            else:
+                high = middle
+        found.append(high)
+        low, here = high, answers(high)
+    return found, here != last
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:

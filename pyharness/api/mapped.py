@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
@@ -20,6 +20,8 @@ from pyharness.releases.model import Release
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import FAILED, Ledger
 from pyharness.store.reading import GridStatuses
+
+_BLOCK = 1 << 22
 
 
 class Library:
@@ -150,6 +152,34 @@ def mapped(statuses: GridStatuses) -> Mapped:
     met = histogram(codes.reshape(-1), (*range(len(statuses.names)), FAILED))
     names = {code: None if code == FAILED else statuses.names[code] for code in met}
     return Mapped(ascending, codes, names, ids, list(statuses.texts))
+
+
+def changed_status(a: Mapped, b: Mapped) -> tuple[int, int]:
+    """The problems that two maps of one call answer with different statuses.
+
+    Returns  so many; and how many problems both have.
+    """
+    kept_a, kept_b = [], []
+    for of_a, of_b in zip(a.grid.values, b.grid.values, strict=True):
+        _, at_a, at_b = np.intersect1d(of_a, of_b, assume_unique=True, return_indices=True)
+        kept_a.append(at_a)
+        kept_b.append(at_b)
+    names = list(dict.fromkeys([*a.names.values(), *b.names.values()]))
+    codes_a, codes_b = a.codes[np.ix_(*kept_a)].reshape(-1), b.codes[np.ix_(*kept_b)].reshape(-1)
+    table_a, table_b = _numbers(a.names, names), _numbers(b.names, names)
+    rows = 0
+    for start in range(0, codes_a.size, _BLOCK):
+        where = slice(start, start + _BLOCK)
+        rows += int(np.count_nonzero(table_a[codes_a[where]] != table_b[codes_b[where]]))
+    return rows, codes_a.size
+
+
+def _numbers(names: Mapping[int, str | None], among: Sequence[str | None]) -> NDArray[np.uint8]:
+    """The place among statuses of each code's, by code."""
+    table = np.zeros(256, np.uint8)
+    for code, name in names.items():
+        table[code] = among.index(name)
+    return table
 
 
 def _put_among(

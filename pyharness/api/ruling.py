@@ -13,13 +13,13 @@ from pyharness.analyze.conditions import AxisValues
 from pyharness.analyze.rules import find_rules
 from pyharness.analyze.rules_fold import fold_asking, fold_rows
 from pyharness.analyze.rules_reasons import with_asked_reasons, with_row_reasons
-from pyharness.analyze.rules_release import CallRules, ReleaseRules
+from pyharness.analyze.rules_release import CallRules, Changed, ReleaseRules
 from pyharness.analyze.rules_walk import WalkedAxis
 from pyharness.api.diffing import diff_folder
-from pyharness.api.mapped import Library, Mapped, mapped
+from pyharness.api.mapped import Library, Mapped, changed_status, mapped
 from pyharness.api.mapping import MapOptions
 from pyharness.api.progress import Progress, silent
-from pyharness.api.thresholds import DEFAULT_WALK, limits_to_add, walk_axes
+from pyharness.api.thresholds import DEFAULT_WALK, close_gaps, limits_to_add, walk_axes
 from pyharness.api.timing import library_of
 from pyharness.engine.crew import Collapse
 from pyharness.errors import UsageError
@@ -52,6 +52,11 @@ class _Side:
                 "the library of this map is not here: sizes between those tried are unknown"
             )
 
+    def _note(self, words: str) -> None:
+        """Said once, however often limits are added."""
+        if words not in self.rules.notes:
+            self.rules.notes.append(words)
+
     def walk(self, one: Mapped, most: int, progress: Progress) -> list[WalkedAxis]:
         """What is found between the values of each size; nothing where nobody can be asked."""
         if self.library is None or most == 0:
@@ -59,8 +64,18 @@ class _Side:
         try:
             return walk_axes(one, self.library, most, progress)
         except Collapse as error:
-            self.rules.notes.append(f"{one.grid.call.name}: limits not found: {error.message}")
+            self._note(f"{one.grid.call.name}: limits not found: {error.message}")
             return []
+
+    def close(self, one: Mapped, walked: list[WalkedAxis]) -> list[WalkedAxis]:
+        """The same with the limits that the map, as it has grown, shows there to be."""
+        if self.library is None:
+            return walked
+        try:
+            return close_gaps(one, walked, self.library)
+        except Collapse as error:
+            self._note(f"{one.grid.call.name}: limits not found: {error.message}")
+            return walked
 
     def grow(self, one: Mapped, wanted: Mapping[int, set[int]]) -> None:
         """Maps the values of each axis that were found to matter, here or on another side."""
@@ -71,7 +86,7 @@ class _Side:
             if not lacking:
                 continue
             if one.grid.size // one.grid.shape[at] * (one.grid.shape[at] + len(lacking)) > _MOST:
-                self.rules.notes.append(
+                self._note(
                     f"{one.grid.call.name}: with the limits of {one.grid.call.axes[at].name} the "
                     "map would be too large, so its rules name values that were tried"
                 )
@@ -108,6 +123,7 @@ class _Side:
             grid.call.name,
             grid.call.stage,
             grid.size,
+            next(g.size for g in self.folder.grids if g.call.name == grid.call.name),
             grid.labels(),
             replace(found, rules=rules),
             walked,
@@ -137,19 +153,28 @@ def find_all(
                 if grid.call.name == name
             ]
             walked = [side.walk(one, most, progress) for side, one in own]
-            wanted: dict[int, set[int]] = {}
-            for (_, one), axes in zip(own, walked, strict=True):
-                for at, values in limits_to_add(axes, one.grid).items():
-                    wanted.setdefault(at, set()).update(values)
             progress(f"{name}, rules", 0, 1)
-            for side, one in own:
-                side.grow(one, wanted)
+            before: list[list[WalkedAxis]] = []
+            while walked != before:
+                wanted: dict[int, set[int]] = {}
+                for (_, one), axes in zip(own, walked, strict=True):
+                    for at, values in limits_to_add(axes, one.grid).items():
+                        wanted.setdefault(at, set()).update(values)
+                for side, one in own:
+                    side.grow(one, wanted)
+                before = walked
+                walked = [
+                    side.close(one, axes) for (side, one), axes in zip(own, walked, strict=True)
+                ]
             found = [side.find(one, axes) for (side, one), axes in zip(own, walked, strict=True)]
             if len({call.found.by_reason for call in found}) > 1:  # their words would not compare
                 found = [
                     side.find(one, axes, split=False)
                     for (side, one), axes in zip(own, walked, strict=True)
                 ]
+            if len(own) == 2:
+                changed = Changed(*changed_status(own[0][1], own[1][1]))
+                found = [replace(call, changed=changed) for call in found]
             for (side, _), call in zip(own, found, strict=True):
                 side.rules.calls.append(call)
     return [side.rules for side in sides]
@@ -165,36 +190,41 @@ def refuse_other(folder: Path, found: Sequence[ReleaseRules] | None) -> None:
     """Sees that a folder is free for rules.
 
     ``found``  the rules that are to go there; None: not found yet.
-    Raises     UsageError if it holds a map, a diff, or rules of other releases or problems.
+    Raises     UsageError if it holds a run, a diff, rules of other releases or problems, or files
+               that are not of rules.
     """
-    for name, what in (("run.json", "a map"), ("diff.json", "a diff")):
+    for name, what in (("run.json", "another run"), ("diff.json", "a diff")):
         if (folder / name).exists():
             raise UsageError(f"{folder} holds {what}", "give another --out")
     earlier = folder / "rules.json"
-    if found is None or not earlier.exists():
+    if not earlier.exists():
+        if folder.is_dir() and any(not p.name.startswith(".") for p in folder.iterdir()):
+            raise UsageError(f"{folder} is not empty and holds no rules", "give another --out")
         return
     try:
         there = json.loads(earlier.read_text("utf-8"))
         sides = [(s["release"], s["fingerprint"]) for s in there.get("sides", [there])]
     except (ValueError, KeyError, TypeError, AttributeError):
-        sides = []
-    if sides != [(side.release, side.fingerprint) for side in found]:
+        raise UsageError(
+            f"{earlier} is not of these tables", "give another --out, or remove the folder"
+        ) from None
+    if found is not None and sides != [(side.release, side.fingerprint) for side in found]:
         raise UsageError(f"{folder} holds other rules", "give another --out, or remove the folder")
 
 
 def write_rules(
     found: Sequence[ReleaseRules], text: str, data: dict[str, Any], folder: Path
 ) -> None:
-    """Writes rules.parquet, rules.txt and rules.json; each is there whole or not at all.
+    """Writes rules.json, rules.parquet and rules.txt; each is there whole or not at all.
 
     ``text``, ``data``  the rules in words and as plain data, see present.rules.
     Raises  UsageError if the folder holds something else; HarnessError if the disk is full.
     """
     refuse_other(folder, found)
+    write_json(folder / "rules.json", data)  # first: by this one a folder is known to be of rules
     write_rows(folder / "rules.parquet", "rules", _rows(found))
     with replacing(folder / "rules.txt") as scratch:
         scratch.write_text(text + "\n", "utf-8")
-    write_json(folder / "rules.json", data)
 
 
 def _rows(found: Sequence[ReleaseRules]) -> list[dict[str, Any]]:

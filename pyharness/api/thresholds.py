@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pyharness.analyze.partition import partition
 from pyharness.analyze.rules_walk import (
     MOST_LIMITS,
+    MOST_SETTINGS,
     Price,
     WalkedAxis,
     changes,
@@ -53,10 +55,13 @@ def walk_axes(one: Mapped, library: Library, most: int, progress: Progress) -> l
         tick = partial(progress, f"{one.grid.call.name} {axis.name}, limits")
         tried = integers(values, plan.spans)
         limits = _limits_in(np.array(values), profiles[:, part.classes[at]])
+        cut = False
         if plan.spans or plan.skipped:
             for start in range(0, len(tried) - 1, _TOGETHER):
                 piece = tried[start : start + _TOGETHER + 1]  # one of the next, for a limit there
-                limits |= _limits(one.grid, at, piece, settings, library, tick)
+                met, more = _limits(one.grid, at, piece, settings, library, tick)
+                limits |= met
+                cut = cut or more
         else:
             settings = []
         found.append(
@@ -69,6 +74,7 @@ def walk_axes(one: Mapped, library: Library, most: int, progress: Progress) -> l
                 len(set(plan.kinds)),
                 len(profiles),
                 sorted(limits),
+                cut,
             )
         )
     return found
@@ -127,27 +133,68 @@ def _limits(
     settings: Sequence[tuple[int, ...]],
     library: Library,
     tick: Callable[[int, int], None],
-) -> set[int]:
+) -> tuple[set[int], bool]:
     """Where the answers change along an axis, in any of some settings of the others.
 
     Shapes   tried: ascending integers; settings: places of values on every axis of the grid.
+    Returns  the limits; and whether between two tried integers there are more than were looked for.
     """
     # One grid for all settings: a million values take longer to hand over than to try.
     every = Grid(grid.call, (*grid.values[:at], tuple(tried.tolist()), *grid.values[at + 1 :]))
     stride = math.prod(every.shape[at + 1 :])
     limits: set[int] = set()
+    cut = False
     for done, places in enumerate(settings):
         tick(done, len(settings))
         rows = every.row(places) + np.arange(len(tried)) * stride
         found, pairs = changes(tried, library.ask(every, rows).codes)
-        fixed = [(values[p],) for values, p in zip(every.values, places, strict=True)]
+        limits |= found
+        for pair in pairs:
+            halved, more = halve(pair, _answers(grid, at, places, library))
+            limits.update(halved)
+            cut = cut or more
+    return limits, cut
 
-        def answer(value: int, fixed: list[tuple[int]] = fixed) -> int:
-            one = Grid(grid.call, (*fixed[:at], (value,), *fixed[at + 1 :]))
-            return int(library.ask(one, np.zeros(1, np.int64)).codes[0])
 
-        limits |= found | {halve(pair, answer) for pair in pairs}
-    return limits
+def _answers(grid: Grid, at: int, places: Sequence[int], library: Library) -> Callable[[int], int]:
+    """What the library answers to any value of an axis, the others as these places say."""
+    fixed = [(0,) if i == at else (grid.values[i][p],) for i, p in enumerate(places)]
+
+    def answer(value: int) -> int:
+        one = Grid(grid.call, (*fixed[:at], (value,), *fixed[at + 1 :]))
+        return int(library.ask(one, np.zeros(1, np.int64)).codes[0])
+
+    return answer
+
+
+def close_gaps(one: Mapped, walked: Sequence[WalkedAxis], library: Library) -> list[WalkedAxis]:
+    """Looks for the changes that a map shows between values with others between them.
+
+    A kind of setting that no walk tried may have limits of its own: two of one profile are told
+    apart only by the limits of one of them.
+
+    Returns  what was tried, with the limits found now; the same if there is no such change.
+    Raises   Collapse if no worker survives.
+    """
+    part = partition(one.codes)
+    names = [axis.name for axis in one.grid.call.axes]
+    closed = []
+    for axis in walked:
+        at = names.index(axis.axis)
+        values = np.array(one.grid.values[at])
+        profiles = np.moveaxis(part.quotient, at, -1).reshape(-1, part.quotient.shape[at])
+        _, kinds = np.unique(profiles, axis=0, return_index=True)
+        limits, cut = set(axis.limits), axis.cut
+        for kind in kinds[:MOST_SETTINGS].tolist():
+            _, pairs = changes(values, profiles[kind, part.classes[at]])
+            (places, *_) = _settings(part.classes, at, [kind])
+            for pair in pairs:
+                if len(limits) <= MOST_LIMITS:  # with more, none of them becomes a value
+                    found, more = halve(pair, _answers(one.grid, at, places, library))
+                    limits.update(found)
+                    cut = cut or more
+        closed.append(replace(axis, limits=sorted(limits), cut=cut))
+    return closed
 
 
 def limits_to_add(walked: Sequence[WalkedAxis], grid: Grid) -> dict[int, list[int]]:

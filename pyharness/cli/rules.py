@@ -56,7 +56,7 @@ def command(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Print the shortest ordered list of conditions that gives every problem its status."""
+    """Print which conditions give which status: rules, of which the first that matches decides."""
     from pyharness.api.diffing import open_side, row_reasons
     from pyharness.api.folder import writable_folder
     from pyharness.api.ruling import find_all, refuse_other, rules_folder, write_rules
@@ -88,6 +88,12 @@ def command(
             out.rmdir()
     with shown() as progress:
         sides = [open_side(s, space, maps, options, progress) for s in given or [cudnn or ""]]
+        spaces = {side.manifest.space["fingerprint"] for side in sides}
+        if (preset or call or axis) and space.fingerprint not in spaces:
+            raise UsageError(
+                "--preset, --call and --axis say what to map, and these folders are maps already",
+                "leave the options out, or name a release",
+            )
         found = find_all(sides, options, walk, progress)
         if len(found) == 1:
             text, data = render_rules(found[0]), rules_data(found[0])

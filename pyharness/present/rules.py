@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyharness.analyze.rules import Reason, Rule
+from pyharness.analyze.rules import Reason, Rule, RuleList
 from pyharness.analyze.rules_diff import FATES, RuleStep, compare_rules
 from pyharness.analyze.rules_fold import pattern
 from pyharness.analyze.rules_release import CallRules, ReleaseRules
 from pyharness.analyze.rules_walk import MOST_LIMITS, Span, WalkedAxis
-from pyharness.present.units import count_text
+from pyharness.present.units import count_text, wrapped
 
-_WIDTH = 100
 _MOST_REASONS = 2
 _MOST_SPANS = 6
 _MOST_TOLD = 1000
-
-
-def _wrapped(text: str, lead: str, hang: str) -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=lead, subsequent_indent=hang, break_long_words=False
-    )
 
 
 def _share(rows: int, of: int) -> str:
@@ -54,10 +46,10 @@ def _said(rule: Rule) -> str:
 
 
 def _rule_lines(place: int, rule: Rule, of: int) -> Iterator[str]:
-    yield from _wrapped(_titled(rule), f"{place:>4}  ", "          ")
+    yield from wrapped(f"{place:>4}  {_titled(rule)}", 0, 10)
     support = f"{count_text(rule.rows, 'problem')}, {_share(rule.rows, of)}"
     said = _said(rule)
-    yield from _wrapped(f"{support}. {said}" if said else support, "      ", "          ")
+    yield from wrapped(f"{support}. {said}" if said else support, 6, 10)
 
 
 def _titled(rule: Rule) -> str:
@@ -69,14 +61,14 @@ def _span(span: Span) -> str:
     return f"{first:,}" if first == last else f"{first:,}..{last:,}"
 
 
-def _listed(words: Sequence[str], count: int | None = None) -> str:
-    """The first words; ``count`` of them there are, if not all are given."""
-    more = (len(words) if count is None else count) - _MOST_SPANS
+def _listed(words: Sequence[str], cut: bool = False) -> str:
+    """The first words, and how many more there are; ``cut``: these are not all."""
+    more = len(words) - _MOST_SPANS
     shown = ", ".join(words[:_MOST_SPANS])
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{shown} and {'at least ' if cut else ''}{more:,} more" if more > 0 else shown
 
 
-def _walked(walked: WalkedAxis) -> str:
+def _walked_words(walked: WalkedAxis) -> str:
     """What was tried of a size, what was not, and what that brought."""
     words = f"{walked.axis}: every value of {_listed([_span(s) for s in walked.tried])}"
     if 0 < walked.settings < walked.of_settings:
@@ -88,11 +80,10 @@ def _walked(walked: WalkedAxis) -> str:
             words += f" ({walked.kinds:,} of the {walked.of_kinds:,} kinds told apart here)"
     if walked.skipped:
         ends = [f"{first - 1:,} and {last + 1:,}" for first, last in walked.skipped]
-        words += f"; between {_listed(ends)} only the ends"
+        words += f"; between {_listed(ends)} only the ends, and halves where these differ"
     if not walked.limits:
         return f"{words}; no limit"
-    limits = [f"{n:,}" for n in walked.limits[:_MOST_SPANS]]
-    words += f"; the answer changes at {_listed(limits, len(walked.limits))}"
+    words += f"; the answer changes at {_listed([f'{n:,}' for n in walked.limits], walked.cut)}"
     if len(walked.limits) > MOST_LIMITS:
         words += ", too often to be told by rules: they name values that were tried"
     return words
@@ -103,28 +94,38 @@ def _space(call: CallRules) -> Iterator[str]:
     named = {c["axis"] for rule in call.found.rules for c in rule.conditions}
     idle = [name for name, labels in call.axes.items() if len(labels) > 1 and name not in named]
     if idle:
-        yield from _wrapped(f"makes no difference: {', '.join(idle)}", "  ", "      ")
+        yield from wrapped(f"makes no difference: {', '.join(idle)}", 2, 6)
     one = [f"{name}={labels[0]}" for name, labels in call.axes.items() if len(labels) == 1]
     if one:
-        yield from _wrapped(f"one value only: {', '.join(one)}", "  ", "      ")
+        yield from wrapped(f"one value only: {', '.join(one)}", 2, 6)
     if call.walked:
         yield "  sizes tried"
         for walked in call.walked:
-            yield from _wrapped(_walked(walked), "      ", "          ")
+            yield from wrapped(_walked_words(walked), 6, 10)
 
 
-def _proof(call: CallRules) -> str:
-    if not call.found.proven:
+def _proof(found: RuleList) -> str:
+    if not found.proven:
         return "NOT PROVEN: some problem is answered otherwise than these rules say"
-    fewest = "no list of refusals is shorter" if call.found.fewest else "a shorter list may do"
-    return f"proven on every problem; {fewest}"
+    same = " that tells these reasons apart" if found.by_reason else ""
+    words = f"no list of refusals{same} is shorter" if found.fewest else "a shorter list may do"
+    if found.for_statuses < len(found.rules):
+        words += f"; {count_text(found.for_statuses, 'rule')} would do for the statuses alone"
+    return f"proven on every problem; {words}"
+
+
+def _over(*sides: ReleaseRules) -> str:
+    """What the problems are: a map's own, and those at limits that were found beside them."""
+    space = " / ".join(dict.fromkeys(side.space for side in sides))
+    grown = any(call.rows > call.of_map for side in sides for call in side.calls)
+    return f"({space}{', with the limits found between its sizes' if grown else ''})"
 
 
 def _call_lines(call: CallRules) -> Iterator[str]:
     yield ""
     count = count_text(len(call.found.rules), "rule")
     yield f"{call.call}: {count} for {count_text(call.rows, 'problem')}"
-    yield f"  {_proof(call)}"
+    yield from wrapped(_proof(call.found), 2, 6)
     for place, rule in enumerate(call.found.rules, 1):
         yield from _rule_lines(place, rule, call.rows)
     yield from _space(call)
@@ -136,23 +137,21 @@ def _tail(*sides: ReleaseRules) -> Iterator[str]:
         yield ""
         yield "Notes"
         for note in notes:
-            yield from _wrapped(note, "  ", "      ")
+            yield from wrapped(note, 2, 6)
 
 
 def render_rules(rules: ReleaseRules) -> str:
-    """The rules of a release as text, at most 100 columns wide; ends without a newline."""
-    total = sum(call.rows for call in rules.calls)
-    lines = [
-        f"cuDNN {rules.release}: rules of {count_text(len(rules.calls), 'call')} over "
-        f"{count_text(total, 'problem')} ({rules.space})",
-        "The first rule that matches decides.",
-    ]
+    """The rules of a release as text, in lines of 100 columns or of one longer word."""
+    total = count_text(sum(call.rows for call in rules.calls), "problem")
+    calls = count_text(len(rules.calls), "call")
+    heading = f"cuDNN {rules.release}: rules of {calls} over {total} {_over(rules)}"
+    lines = [*wrapped(heading, 0, 4), "The first rule that matches decides."]
     for call in rules.calls:
         lines += _call_lines(call)
     if rules.absent_calls:
         lines += [
             "",
-            *_wrapped(f"not in this release: {', '.join(rules.absent_calls)}", "", "    "),
+            *wrapped(f"not in this release: {', '.join(rules.absent_calls)}", 0, 4),
         ]
     return "\n".join([*lines, *_tail(rules)])
 
@@ -164,26 +163,45 @@ def _counts(steps: Sequence[RuleStep]) -> str:
 def _step_lines(step: RuleStep) -> Iterator[str]:
     counts = dict.fromkeys(f"{r.rows:,}" for r in (step.before, step.after) if r is not None)
     title = f"{step.fate:<6}  {_titled(step.rule)}: {' -> '.join(counts)} problems"
-    yield from _wrapped(title, "  ", "              ")
+    yield from wrapped(title, 2, 14)
     if step.fate != "stayed" and (said := _said(step.rule)):
-        yield from _wrapped(said, "          ", "              ")
+        yield from wrapped(said, 10, 14)
+
+
+def _status_lines(before: CallRules, after: CallRules, steps: Sequence[RuleStep]) -> Iterator[str]:
+    """Whether any problem changed its status: rules may go and come where none did."""
+    changed = after.changed
+    assert changed is not None
+    if not changed.of_rows:
+        yield "  the two maps have no problem in common"
+        return
+    if changed.rows:
+        of = count_text(changed.of_rows, "problem")
+        both = "" if before.axes == after.axes else " that both maps have"
+        words = f"the status changed on {changed.rows:,} of {of}{both}; `pyharness diff` says which"
+    elif before.axes != after.axes:
+        words = "no problem that both maps have changed its status"
+    else:
+        otherwise = any(step.fate != "stayed" for step in steps)
+        words = "no problem changed its status"
+        words += ": the rules are only worded otherwise" if otherwise else ""
+    yield from wrapped(words, 2, 6)
 
 
 def render_rule_changes(a: ReleaseRules, b: ReleaseRules) -> str:
-    """What became of the rules as text, at most 100 columns wide; ends without a newline."""
-    spaces = " / ".join(dict.fromkeys((a.space, b.space)))
+    """What became of the rules as text, in lines of 100 columns or of one longer word."""
     lines = [
-        f"cuDNN {a.release} -> {b.release}: rules ({spaces})",
+        *wrapped(f"cuDNN {a.release} -> {b.release}: rules {_over(a, b)}", 0, 4),
         "A rule is the same if its conditions and its status are; the first that matches decides.",
     ]
     if a.fingerprint != b.fingerprint:
         lines.append("The two maps have other values: words may differ where answers do not.")
     for before, after in _pairs(a, b):
         steps = compare_rules(before.found.rules, after.found.rules)
-        lines += ["", f"{before.call}: {_counts(steps)}"]
+        lines += ["", f"{before.call}: {_counts(steps)}", *_status_lines(before, after, steps)]
         for call, side in ((before, a), (after, b)):
             if not call.found.proven:
-                lines.append(f"  {side.release}: {_proof(call)}")
+                lines.append(f"  {side.release}: {_proof(call.found)}")
         for step in steps:
             lines += _step_lines(step)
     for only, other in ((a, b), (b, a)):
@@ -222,9 +240,11 @@ def rules_data(rules: ReleaseRules) -> dict[str, Any]:
             {
                 "call": call.call,
                 "problems": call.rows,
+                "problems_of_map": call.of_map,
                 "proven": call.found.proven,
                 "fewest": call.found.fewest,
                 "by_reason": call.found.by_reason,
+                "rules_for_statuses": call.found.for_statuses,
                 "rules": [_rule_data(rule) for rule in call.found.rules],
                 "axes": call.axes,
                 "walked": [
@@ -238,6 +258,7 @@ def rules_data(rules: ReleaseRules) -> dict[str, Any]:
                         "of_kinds": w.of_kinds,
                         "limits": w.limits[:_MOST_TOLD],
                         "limits_in_all": len(w.limits),
+                        "limits_cut": w.cut,
                     }
                     for w in call.walked
                 ],
@@ -263,6 +284,14 @@ def rule_changes_data(a: ReleaseRules, b: ReleaseRules) -> dict[str, Any]:
             }
             for before, after in _pairs(a, b)
             for step in compare_rules(before.found.rules, after.found.rules)
+        ],
+        "statuses": [
+            {
+                "call": after.call,
+                "changed": after.changed and after.changed.rows,
+                "problems": after.changed and after.changed.of_rows,
+            }
+            for _, after in _pairs(a, b)
         ],
         "sides": [rules_data(a), rules_data(b)],
     }

@@ -136,6 +136,42 @@ def test_no_list_is_shorter_where_that_is_said(codes: NDArray[np.uint8]) -> None
         assert len(found.rules) - 1 == fewest
 
 
+@settings(max_examples=60)
+@given(
+    st.sampled_from([(4,), (2, 3), (2, 2, 2)]).flatmap(
+        lambda s: hnp.arrays(np.uint8, s, elements=st.integers(0, 3))
+    )
+)
+def test_a_list_that_tells_reasons_apart_claims_no_more_than_that(
+    answers: NDArray[np.uint8],
+) -> None:
+    # 1 and 2 are one status with two reasons, 0 is SUCCESS.
+    answers[(0,) * answers.ndim] = 0
+    codes = np.array([0, 1, 1, 2], np.uint8)[answers]
+    names = {int(code): NAMES[int(code)] for code in np.unique(codes)}
+    folded = fold_rows(codes, names, answers.astype(np.uint16), ["", "a", "b", ""])
+    found = find_rules(axes_of(codes.shape), codes, names, folded)
+    of_statuses = shortest(codes, 0) + 1
+    assert found.for_statuses >= of_statuses
+    if found.fewest:
+        told = answers if found.by_reason else codes
+        assert len(found.rules) == shortest(told, 0) + 1
+    if not found.by_reason:
+        assert found.for_statuses == len(found.rules)
+
+
+def test_fewer_rules_for_the_statuses_alone_are_counted() -> None:
+    # Of x in {a, b}, one status, the reasons make two rules.
+    answers = np.array([[1, 1, 1], [2, 2, 2], [0, 3, 0], [0, 0, 3]], np.uint16)
+    codes = np.array([0, 1, 1, 2], np.uint8)[answers]
+    names = {code: NAMES[code] for code in (0, 1, 2)}
+    axes = [AxisValues("x", tuple("abcd")), AxisValues("y", tuple("efg"))]
+    texts = ["", "a", "b", "c"]
+    found = find_rules(axes, codes, names, fold_rows(codes, names, answers, texts))
+    assert (found.by_reason, found.fewest, len(found.rules)) == (True, True, 5)
+    assert found.for_statuses == shortest(codes, 0) + 1 == 4
+
+
 def test_an_order_of_checks_is_found_again() -> None:
     # What a library does that looks at aux first, then at algo with type, then at size.
     algo, kind, size, aux = np.indices((5, 4, 6, 3))

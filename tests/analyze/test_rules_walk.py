@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyharness.analyze.rules_walk import (
+    MOST_HALVED,
     MOST_SETTINGS,
     Plan,
     Price,
@@ -41,6 +42,17 @@ def test_narrow_gaps_come_first_and_the_rest_is_named() -> None:
     assert found.skipped == [(13, 999)]
     none = plan([1, 4], [[0, 1]], 0)
     assert (none.spans, none.skipped) == ([], [(2, 3)])
+
+
+def test_zero_and_above_comes_before_what_is_far_below() -> None:
+    found = plan([-(2**31), 2**31 - 1], [[0, 1]], 100)
+    assert found.spans == [(-1, 98)]
+    assert found.skipped == [(1 - 2**31, -2), (99, 2**31 - 2)]
+    # What is left, 9 of 30, is spent on what lies below: the narrower gap, then the next's top.
+    found = plan([-50, -10, 20], [[0, 0, 1]], 30)
+    assert (found.spans, found.skipped) == ([(-11, -11), (-9, 19)], [(-49, -12)])
+    none = plan([-50, 50], [[0, 1]], 0)
+    assert (none.spans, none.skipped) == ([], [(-49, 49)])
 
 
 def test_every_profile_has_a_setting_then_where_the_axis_matters_then_what_is_accepted() -> None:
@@ -98,8 +110,21 @@ def test_halving_ends_at_the_limit(limit: int) -> None:
         asked.append(value)
         return int(value >= limit)
 
-    assert halve((0, 100_000), answer) == limit
-    assert len(asked) <= 19
+    assert halve((0, 100_000), answer) == ([limit], False)
+    assert len(asked) <= 20
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=6, unique=True))
+def test_halving_goes_on_to_the_answer_of_the_upper_end(steps: list[int]) -> None:
+    # A different answer after each step: all of them are between the ends.
+    found = halve((0, 500), lambda value: sum(step <= value for step in steps))
+    assert found == (sorted(steps), False)
+
+
+def test_halving_that_meets_too_many_changes_stops_and_says_so() -> None:
+    found, cut = halve((0, 1000), lambda value: value)
+    assert (len(found), cut) == (MOST_HALVED, True)
+    assert found == list(range(1, MOST_HALVED + 1))
 
 
 def test_spans_are_joined() -> None:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
+from pyharness.analyze import rules_walk
 from pyharness.analyze.conditions import AxisValues
 from pyharness.analyze.rules import find_rules
 from pyharness.analyze.rules_diff import compare_rules
 from pyharness.analyze.rules_fold import Folded, fold_rows
-from pyharness.analyze.rules_release import CallRules, ReleaseRules
+from pyharness.analyze.rules_release import CallRules, Changed, ReleaseRules
 from pyharness.api import ruling, thresholds
 from pyharness.api.diffing import open_side
 from pyharness.api.mapped import Library, Mapped, mapped
@@ -141,6 +142,42 @@ def test_beyond_what_is_walked_a_known_change_is_found_by_halving(
     (walked,) = call.walked
     assert (walked.limits, walked.skipped) == ([1_000_001], [(1065, 1_999_999)])
     assert said(call) == [("BAD_PARAM", "input_size>1000000"), ("SUCCESS", "otherwise")]
+
+
+def test_every_change_in_a_gap_is_found_by_halving_not_the_first_alone(
+    fake: Path, tmp_path: Path
+) -> None:
+    axes = ["hidden_size=-2147483648,2147483647", "proj_size=same,over,half,500000"]
+    folder = made(fake, tmp_path / "m", *axes)
+    call = only(find_all([folder], MapOptions(walkers=1), most=1000))
+    (walked,) = call.walked
+    # 1: no size below. 500,000: a projection as wide fits. The last: over is clamped to it.
+    assert (walked.limits, walked.cut) == ([1, 500_000, 2**31 - 1], False)
+    assert walked.tried == [(-(2**31), -(2**31)), (-1, 998), (2**31 - 1, 2**31 - 1)]
+    assert set(said(call)) == {
+        ("BAD_PARAM", "hidden_size<=0"),
+        ("NOT_SUPPORTED", "hidden_size<=499999 and proj_size=500000"),
+        ("NOT_SUPPORTED", "hidden_size<=2147483646 and proj_size=over"),
+        ("SUCCESS", "otherwise"),
+    }
+    assert (call.rows, call.of_map) == (4 * 7, 4 * 2)
+
+
+def test_limits_of_kinds_that_no_walk_tried_are_exact_too(
+    fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All these widths look alike at the two sizes of the map, and one setting is walked.
+    monkeypatch.setattr(rules_walk, "MOST_SETTINGS", 1)
+    widths = [1, 40, 3000, 500_000, 900_000_000]
+    proj = f"proj_size={','.join(map(str, widths))}"
+    folder = made(fake, tmp_path / "m", "hidden_size=-5,2147483647", proj, "cell_mode=lstm,gru")
+    call = only(find_all([folder], MapOptions(walkers=1), most=100))
+    (walked,) = call.walked
+    assert (walked.settings, walked.of_settings) == (1, 10)
+    # Of a gru any projection that is not as wide is refused, so the next size is a limit, too.
+    assert walked.limits == sorted({*widths, *(width + 1 for width in widths)})
+    assert ("NOT_SUPPORTED", "hidden_size<=39 and proj_size=40") in said(call)
+    assert call.found.proven
 
 
 def test_a_map_whose_library_is_gone_has_rules_and_says_what_it_lacks(
@@ -299,6 +336,8 @@ def test_two_sides_get_the_limits_of_both(pockets: Path, fake: Path, tmp_path: P
         ("came", "algo=persist_static and 100<=hidden_size<=199"),
         ("stayed", "otherwise"),
     ]
+    # persist_static: 100 and 199. standard: 701 and 1024. Every other value of the eight agrees.
+    assert after.calls[0].changed == before.calls[0].changed == Changed(4, 16)
     turned = find_all(folders[::-1], MapOptions(walkers=1))
     assert [side.calls[0].axes for side in turned] == [after.calls[0].axes] * 2
     assert rules_folder(folders).parts[:3] == (
