@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from pyharness.analyze.log_explanation import Explained, LogExplanation
 from pyharness.api.explaining import explain_each
-from pyharness.api.folder import writable_folder
 from pyharness.api.progress import Progress, silent
-from pyharness.api.replaying import refuse_other_run, replay, write_replay
+from pyharness.api.replaying import replay, replay_folder, write_replay
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
 from pyharness.spec.recording import Recording, Replay
 from pyharness.store.manifest import now
-from pyharness.store.schema import write_rows
 
 # Each takes a fifth of a second; the rest of a log is listed without an explanation.
 MOST_EXPLAINED = 200
@@ -36,32 +35,32 @@ def explain_log(
     Raises   UsageError for a folder that holds something else; HarnessError if the library cannot
              be used, or the disk is full.
     """
-    if out is not None:
-        refuse_other_run(out)
-        writable_folder(out)
     started = now()
-    tried = replay(recording, [release], timeout_s, progress)
+    with nullcontext() if out is None else replay_folder(out):
+        tried = replay(recording, [release], timeout_s, progress)
+        found = _explain(tried, release, timeout_s, progress)
+        if out is not None:
+            rows = [row for one in found.explained for row in _rows(one)]
+            write_replay(tried, [release], out, started, rows)
+    return found
+
+
+def _explain(
+    tried: Replay, release: Release, timeout_s: float, progress: Progress
+) -> LogExplanation:
+    recording = tried.recording
     orders = tried.by_count(
         [o for what in ("unsupported", "failed") for o in tried.with_outcome(0, what)]
     )
     chosen = orders[:MOST_EXPLAINED]
     asked = [(recording.problems[o].problem, tried.results[0][o]) for o in chosen]
     explanations = explain_each(release, asked, timeout_s, progress)
-    found = LogExplanation(
+    return LogExplanation(
         release.name,
         recording,
         [Explained(recording.problems[o], e) for o, e in zip(chosen, explanations, strict=True)],
         [recording.problems[o] for o in orders[MOST_EXPLAINED:]],
     )
-    if out is not None:
-        _write(found, tried, release, out, started)
-    return found
-
-
-def _write(found: LogExplanation, tried: Replay, release: Release, out: Path, started: str) -> None:
-    rows = [row for one in found.explained for row in _rows(one)]
-    write_rows(out / "explanations.parquet", "explanations", rows)
-    write_replay(tried, [release], out, started)  # ends with run.json, which says complete
 
 
 def _rows(one: Explained) -> Iterator[dict[str, Any]]:

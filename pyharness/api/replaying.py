@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pyharness import __version__
 from pyharness.api.capturing import HOW_TO_LOG
+from pyharness.api.folder import writable_folder
 from pyharness.api.progress import Progress, silent
 from pyharness.api.trying import try_many
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
@@ -32,6 +34,8 @@ _AXES = all_axes()
 
 def read_recording(logs: Sequence[Path | str], progress: Progress = silent) -> Recording:
     """What API logs hold.
+
+    A log that is named twice is read once, with a note.
 
     Raises  UsageError if one cannot be read, or they hold no entry of cuDNN at all.
     """
@@ -65,7 +69,9 @@ def replay(
 ) -> Replay:
     """Tries every recorded problem on every release.
 
-    Of a problem only the calls count that describe what was recorded of it.
+    Of a problem only the calls count that describe what was recorded of it. A tensor descriptor is
+    tried as h or c of a problem that has it, not where it was set: cudnnSetTensorNdDescriptor is
+    not of RNNs alone, and what a log has refused of it is in no problem.
 
     Raises  UsageError if nothing was recorded; HarnessError if a library cannot be used.
     """
@@ -85,11 +91,27 @@ def replay(
     return Replay(recording, [release.name for release in releases], results)
 
 
-def refuse_other_run(folder: Path) -> None:
-    """Sees that a folder is free for a replay, or holds one.
+@contextmanager
+def replay_folder(folder: Path) -> Iterator[None]:
+    """A folder that is free for a replay, or holds one; made for the block if it is not there.
 
-    Raises  UsageError if it holds something else.
+    Where the block ends with an error, what was made and is empty is removed again.
+
+    Raises  UsageError if it holds something else, or nothing can be written there.
     """
+    _refuse_other_run(folder)
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    writable_folder(folder)
+    try:
+        yield
+    except BaseException:
+        for place in made:
+            with suppress(OSError):  # it holds what was written
+                place.rmdir()
+        raise
+
+
+def _refuse_other_run(folder: Path) -> None:
     manifest = folder / NAME
     if manifest.exists():
         try:
@@ -104,10 +126,19 @@ def refuse_other_run(folder: Path) -> None:
         )
 
 
-def write_replay(replay: Replay, releases: Sequence[Release], folder: Path, started: str) -> None:
+def write_replay(
+    replay: Replay,
+    releases: Sequence[Release],
+    folder: Path,
+    started: str,
+    explanations: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
     """Writes recorded.parquet, validity.parquet where releases were tried, and run.json.
 
-    Raises  HarnessError if the disk is full; each file is there whole or not at all.
+    What an earlier replay left of tables that this one does not have is removed.
+
+    ``explanations``  rows of explanations.parquet, which is written too.
+    Raises            HarnessError if the disk is full; each file is there whole or not at all.
     """
     recording = replay.recording
     manifest: dict[str, Any] = {
@@ -134,11 +165,12 @@ def write_replay(replay: Replay, releases: Sequence[Release], folder: Path, star
     write_rows(
         folder / "recorded.parquet", "recorded", [_recorded_row(p) for p in recording.problems]
     )
-    validity = folder / "validity.parquet"
-    if releases:
-        write_rows(validity, "validity", list(_validity_rows(replay)))
-    else:
-        validity.unlink(missing_ok=True)  # of an earlier replay
+    validity = list(_validity_rows(replay)) if releases else None
+    for table, rows in (("validity", validity), ("explanations", explanations)):
+        if rows is None:
+            (folder / f"{table}.parquet").unlink(missing_ok=True)
+        else:
+            write_rows(folder / f"{table}.parquet", table, rows)
     write_json(folder / NAME, {**manifest, "state": "complete", "ended": now()})
 
 

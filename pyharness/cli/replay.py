@@ -12,6 +12,8 @@ from pyharness.cli.options import Json, Timeout
 if TYPE_CHECKING:
     from pyharness.spec.recording import Recording
 
+_TIMEOUT_S = 10.0
+
 
 def command(
     logs: Annotated[
@@ -54,7 +56,7 @@ def command(
         typer.Option(
             "--capture",
             help="Run a command with the log on, whichever cuDNN it loads, and say on stderr what "
-            "was recorded.",
+            "was recorded. Exits as the command does, but with 1 instead of 0 where nothing was.",
         ),
     ] = False,
     log: Annotated[
@@ -66,16 +68,17 @@ def command(
             metavar="FILE",
         ),
     ] = None,
-    timeout: Timeout = 10.0,
+    timeout: Timeout = _TIMEOUT_S,
     json: Json = False,
 ) -> None:
     """Read the RNN calls out of a program's cuDNN logs, and try them on other releases."""
     from pyharness.errors import UsageError
 
     if capture:
-        if cudnn or out or fail_on or json:
+        if cudnn or out or fail_on or json or timeout != _TIMEOUT_S:
             raise UsageError(
-                "--capture only records: --cudnn, --out, --fail-on and --json are about a log",
+                "--capture only records: --cudnn, --out, --fail-on, --timeout and --json are about "
+                "a log",
                 "run `pyharness replay LOG` with them afterwards",
             )
         _capture(logs or [], log)
@@ -89,41 +92,42 @@ def command(
 def _capture(words: list[str], log: Path | None) -> None:
     from pyharness.api.capturing import capture
     from pyharness.api.replaying import read_recording
-    from pyharness.errors import UsageError
-    from pyharness.present.replaying import render_recording
+    from pyharness.errors import EXIT_ENVIRONMENT, UsageError
+    from pyharness.present.recording import render_recording
 
     if not words:
         raise UsageError("no command is given", "write it after --: --capture -- python train.py")
     captured = capture(words, log)
+    why = (
+        "the program made no call of a cuDNN that writes a log (it loads none, or did not pass its "
+        "environment on)"
+    )
     if captured.logs:
-        recording = read_recording(captured.logs)
-        typer.echo(f"{render_recording(recording, _versions(recording))}\n", err=True)
-        typer.echo(f"Recorded in {' '.join(map(str, captured.logs))}", err=True)
-    else:
-        typer.echo(
-            "nothing was recorded: the program made no call of a cuDNN that writes a log (it "
-            "loads none, or did not pass its environment on)",
-            err=True,
-        )
-    raise typer.Exit(captured.exit_code)
+        try:
+            recording = read_recording(captured.logs)
+        except UsageError as error:  # what is there is not cuDNN's; the program's code counts more
+            why = error.message
+        else:
+            typer.echo(f"{render_recording(recording, _versions(recording))}\n", err=True)
+            typer.echo(f"Recorded in {' '.join(map(str, captured.logs))}", err=True)
+            raise typer.Exit(captured.exit_code)
+    typer.echo(f"nothing was recorded: {why}", err=True)
+    raise typer.Exit(captured.exit_code or EXIT_ENVIRONMENT)
 
 
 def replay_logs(
     logs: list[str], cudnn: list[str], out: Path | None, fail_on: str, timeout: float, json: bool
 ) -> None:
     """What logs hold, and what these releases say of it; `pyharness map --log` does the same."""
-    from pyharness.api.folder import writable_folder
+    from contextlib import nullcontext
+
     from pyharness.api.progress import fetching
-    from pyharness.api.replaying import read_recording, refuse_other_run, replay, write_replay
+    from pyharness.api.replaying import read_recording, replay, replay_folder, write_replay
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_GATE, UsageError, unknown_name
     from pyharness.present.jsons import dumps
-    from pyharness.present.replaying import (
-        recording_data,
-        render_recording,
-        render_replay,
-        replay_data,
-    )
+    from pyharness.present.recording import recording_data, render_recording
+    from pyharness.present.replaying import render_next, render_replay, replay_data
     from pyharness.releases.locate import resolve
     from pyharness.spec.recording import REPLAY_GATES
     from pyharness.store.manifest import now
@@ -137,26 +141,24 @@ def replay_logs(
             raise UsageError(
                 f"--fail-on {gate} needs {needed} --cudnn", "give the releases to try it on"
             )
-    if out is not None:
-        refuse_other_run(out)
-        writable_folder(out)
     started = now()
-    with shown("bytes") as progress:
-        recording = read_recording(logs, progress)
-        releases = [resolve(text, progress=fetching(text, progress)) for text in cudnn]
-    with shown("releases") as progress:
-        result = replay(recording, releases, timeout, progress)
-    if out is not None:
-        write_replay(result, releases, out, started)
+    with nullcontext() if out is None else replay_folder(out):
+        with shown("bytes") as progress:
+            recording = read_recording(logs, progress)
+            releases = [resolve(text, progress=fetching(text, progress)) for text in cudnn]
+        with shown("releases") as progress:
+            result = replay(recording, releases, timeout, progress)
+        if out is not None:
+            write_replay(result, releases, out, started)
     versions = _versions(recording)
     if json:
         data = recording_data(recording, versions)
         typer.echo(dumps({**data, **(replay_data(result) if releases else {})}))
     else:
-        parts = [render_recording(recording, versions)]
-        parts += [render_replay(result)] if releases else []
+        parts = [render_replay(result), render_recording(recording, versions)]
         parts += [f"Tables in {out}"] if out is not None else []
-        typer.echo("\n\n".join(parts))
+        parts.append(render_next(result, cudnn))
+        typer.echo("\n\n".join(part for part in parts if part))
     found = [f"{g} ({result.count(g):,})" for g in gates if result.count(g)]
     if found:
         typer.echo(f"gate: {', '.join(found)}", err=True)

@@ -8,14 +8,16 @@ put together from two of them is counted as incomplete, and not believed.
 
 from __future__ import annotations
 
+import codecs
 import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyharness.errors import UsageError
 from pyharness.logs.collecting import Collector, Kind, Origin
-from pyharness.logs.sources import blocks, opened, size_on_disk
+from pyharness.logs.sources import blocks, each_once, opened, size_on_disk
 from pyharness.spec.recording import Recording
 
 Progress = Callable[[str, int, int], None]  # what, bytes done, bytes in all
@@ -30,6 +32,9 @@ SUSPECT = 32
 _MARK = b"! CuDNN (v"
 _HEAD = re.compile(rb"(\d+)(?: \d+)?\) function (\w+)\(\)")
 _HEAD_LENGTH = 160
+_END = b" called:\n"  # of a head
+_CARRIAGE_END = b" called:\r\n"
+_WIDE = ("utf-16-le", "utf-16-be")
 _TAIL = re.compile(rb"Process=(\d+); Thread=(\d+); GPU=[^;]*; Handle=[^;]*; StreamId=[^;=]*\.")
 _LONGEST_TIME = 100  # of its whole line
 _MOST_TAILS = 1 << 16
@@ -47,11 +52,13 @@ def read_logs(
     ``paths``  files, packed by gzip or not, in any order; ``-`` is standard input.
     ``block``  bytes read at a time; the result does not depend on it.
     Returns    every distinct problem, in the order of the files.
-    Raises     UsageError if a file cannot be read.
+    Raises     UsageError if a file cannot be read, or is not as cuDNN wrote it: UTF-16, or with
+               carriage returns.
     """
-    names = [str(p) for p in paths]
+    names, notes = each_once([str(p) for p in paths])
     total = size_on_disk(names)
     collector = Collector()
+    collector.notes += notes
     with _no_garbage():
         for name in names:
             _Reader(name, collector).read(lambda done: progress("reading", done, total), block)
@@ -87,16 +94,33 @@ class _Reader:
 
     def read(self, progress: Callable[[int], None], block: int) -> None:
         """Reads the file to its end."""
-        rest = b""
+        rest, new, length = b"", list[bytes](), 0
         try:
             with opened(self._name) as read:
-                for piece in blocks(read, block):
+                for i, piece in enumerate(blocks(read, block)):
+                    if i == 0:
+                        self._refuse_wide(piece)
                     self._to.size_bytes += len(piece)
-                    rest = self._take(rest + piece)
+                    new.append(piece)
+                    length += len(piece)
+                    # A text without an end in sight is searched when it has doubled: as often as
+                    # a block comes, a long one would be copied and searched a hundred times.
+                    if length >= min(len(rest), MOST_ENTRY - len(rest)):
+                        rest, new, length = self._take(b"".join((rest, *new))), [], 0
                     progress(self._to.size_bytes)
         except EOFError as error:
             self._to.notes.append(f"{self._name} ends early: {error}")
-        self._entries(rest)
+        self._entries(b"".join((rest, *new)))
+
+    def _refuse_wide(self, begin: bytes) -> None:
+        if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or any(
+            _MARK.decode().encode(wide) in begin for wide in _WIDE
+        ):
+            raise UsageError(
+                f"the log {self._name} is UTF-16",
+                "cuDNN writes bytes; turn it back: iconv -f UTF-16 -t UTF-8 FILE | tr -d '\\r' | "
+                "pyharness replay -",
+            )
 
     def _take(self, text: bytes) -> bytes:
         """Reads the entries that are there in full; returns what is not."""
@@ -125,7 +149,7 @@ class _Reader:
                 before, at = piece, at + len(_MARK) + len(piece)
                 continue
             before = piece
-            end = piece.find(b" called:\n", 0, _HEAD_LENGTH)
+            end = piece.find(_END, 0, _HEAD_LENGTH)
             kind = known.get(piece[:end]) if known is not None else None
             if kind is None and known is not None:
                 kind = self._learn(known, piece[:end], end)
@@ -134,11 +158,19 @@ class _Reader:
             else:
                 kind.count += 1
                 if not kind.ignored:
-                    self._read_one(kind, piece, end + len(b" called:\n"), at)
+                    self._read_one(kind, piece, end + len(_END), at)
             at += len(_MARK) + len(piece)
 
     def _learn(self, known: dict[bytes, Kind], head: bytes, end: int) -> Kind | None:
-        """The kind of a head that is new; None if it is cut or torn."""
+        """The kind of a head that is new; None if it is cut or torn.
+
+        Raises  UsageError if its line ends with a carriage return.
+        """
+        if end < 0 and _CARRIAGE_END in head[:_HEAD_LENGTH]:
+            raise UsageError(
+                f"the log {self._name} has carriage returns (a terminal's line ends, or Windows')",
+                "cuDNN writes none; take them out: tr -d '\\r' < FILE | pyharness replay -",
+            )
         match = _HEAD.fullmatch(head) if end > 0 else None
         if match is None:
             return None

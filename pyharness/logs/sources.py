@@ -7,8 +7,8 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pyharness.errors import UsageError
@@ -26,23 +26,10 @@ def opened(name: str) -> Iterator[Read]:
     Returns  what gives the next bytes, at most so many; none at the end.
     Raises   UsageError if it cannot be read.
     """
-    if name == STDIN:
-        given = io.BufferedReader(sys.stdin.buffer)
-        try:
-            if given.peek(2)[:2] == _PACKED:
-                with gzip.open(given) as unpacked:
-                    yield unpacked.read1
-            else:
-                yield given.read
-        finally:
-            given.detach()  # standard input is not ours to close
-        return
     try:
-        with Path(name).open("rb") as file:
-            packed = file.read(2) == _PACKED if file.seekable() else name.endswith(".gz")
-            if file.seekable():
-                file.seek(0)
-            if packed:
+        # Standard input is not ours to close.
+        with nullcontext(_stdin()) if name == STDIN else Path(name).open("rb") as file:
+            if file.peek(len(_PACKED)).startswith(_PACKED):  # a pipe cannot go back
                 with gzip.open(file) as unpacked:
                     yield unpacked.read1  # of a file that breaks off it gives what is there
             else:
@@ -55,7 +42,37 @@ def opened(name: str) -> Iterator[Read]:
         ) from error
 
 
-def size_on_disk(names: list[str]) -> int:
+def _stdin() -> io.BufferedReader:
+    """Standard input as bytes.
+
+    Raises  UsageError if there is none.
+    """
+    given = None if sys.stdin is None else sys.stdin.buffer
+    if not isinstance(given, io.BufferedReader):
+        raise UsageError("standard input is closed", "pipe a log into it, or give a file")
+    return given
+
+
+def each_once(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The logs without those that were named before, and a note on each of these."""
+    kept: dict[object, str] = {}
+    notes: list[str] = []
+    for name in names:
+        key: object = name
+        try:
+            if name != STDIN:
+                about = os.stat(name)  # noqa: PTH116
+                key = about.st_dev, about.st_ino
+        except OSError:
+            pass  # said when it is opened
+        if key in kept:
+            notes.append(f"{name} again: the same file as {kept[key]}, read once")
+        else:
+            kept[key] = name
+    return list(kept.values()), notes
+
+
+def size_on_disk(names: Sequence[str]) -> int:
     """Bytes of all logs as they lie on disk; what cannot be told counts as none."""
     total = 0
     for name in names:

@@ -1,75 +1,42 @@
-"""Recorded problems and what releases say of them, in words and as data."""
+"""What releases say of recorded problems, in words and as data."""
 
 from __future__ import annotations
 
-import textwrap
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyharness.present.units import bytes_text, count_text
-from pyharness.spec.problem import CallResult, Problem
-from pyharness.spec.recording import Recorded, Recording, Replay, Step
+from pyharness.present.recording import MOST_SHOWN, in_lines, problem_text
+from pyharness.present.units import count_text
+from pyharness.spec.problem import CallResult
+from pyharness.spec.recording import Replay, Step
 
-_WIDTH = 100
-_MOST = 20
-_MOST_LENGTHS = 40  # characters of a list
-
-
-def render_recording(recording: Recording, versions: Sequence[str]) -> str:
-    """What logs hold, the most frequent problems first; ends without a newline.
-
-    ``versions``  of cuDNN, as the entries carry them.
-    """
-    files = recording.files
-    name = files[0] if len(files) == 1 else count_text(len(files), "log")
-    lines = [f"{name}: {bytes_text(recording.size_bytes)}, {count_text(recording.entries, 'call')}"]
-    origins = recording.origins
-    who = f"{_processes(origins)}, {count_text(len(origins), 'thread')}" if origins else ""
-    when = f"{recording.first} to {recording.last}" if recording.first else ""
-    what = f"cuDNN {', '.join(versions)}" if versions else ""
-    if about := "; ".join(part for part in (what, who, when) if part):
-        lines += _wrapped(about, "  ")
-    lines += [*_calls(recording), *_doubts(recording), *_statuses(recording), ""]
-    count = count_text(len(recording.problems), "distinct problem")
-    lines.append(f"{count}, the most frequent first" if recording.problems else "No RNN problem")
-    ordered = sorted(recording.problems, key=lambda p: (-p.count, p.order))
-    for recorded in ordered[:_MOST]:
-        lines += _problem_lines(recorded)
-    if len(ordered) > _MOST:
-        lines.append(f"  and {len(ordered) - _MOST:,} more (--out and --json have them all)")
-    return "\n".join(lines)
+_MOST_LOGS = 5  # named in a command
 
 
 def render_replay(replay: Replay) -> str:
-    """What each release says of the problems, and what changes between them."""
+    """What changes between releases, and what each says of the problems."""
     lines: list[str] = []
-    for i, release in enumerate(replay.releases):
-        lines += ["", *_release_lines(replay, i, release)]
     for step in replay.steps():
         lines += ["", *_step_lines(replay, step)]
+    for i, release in enumerate(replay.releases):
+        lines += ["", *_release_lines(replay, i, release)]
     return "\n".join(lines[1:])
 
 
-def recording_data(recording: Recording, versions: Sequence[str]) -> dict[str, Any]:
-    """What logs hold as plain data, for JSON."""
-    return {
-        "logs": recording.files,
-        "size_bytes": recording.size_bytes,
-        "cudnn": list(versions),
-        "first": recording.first,
-        "last": recording.last,
-        "processes": sorted({process for process, _ in recording.origins}),
-        "threads": len(recording.origins),
-        "calls": dict(recording.calls.most_common()),
-        "incomplete": recording.incomplete,
-        "not_held": dict(recording.not_held),
-        "statuses": [
-            {"call": s.call, "status": s.status, "reason": s.reason or None, "count": n}
-            for s, n in recording.statuses.most_common()
-        ],
-        "notes": recording.notes,
-        "problems": [_problem_data(p) for p in recording.problems],
-    }
+def render_next(replay: Replay, asked: Sequence[str]) -> str:
+    """The command that explains what is refused; empty where nothing is.
+
+    ``asked``  the releases as they were given, which may be paths.
+    """
+    refused = [text for i, text in enumerate(asked) if replay.with_outcome(i, "unsupported")]
+    if not refused:
+        return ""
+    files = replay.recording.files
+    logs = [f"--log {shlex.quote(name)}" for name in files[:_MOST_LOGS]]
+    more = f" (and {len(files) - len(logs):,} more)" if len(files) > len(logs) else ""
+    command = " ".join(("pyharness explain --cudnn", shlex.quote(refused[-1]), *logs))
+    return f"Why, and what is accepted instead: {command}{more}"
 
 
 def replay_data(replay: Replay) -> dict[str, Any]:
@@ -99,25 +66,6 @@ def replay_data(replay: Replay) -> dict[str, Any]:
     }
 
 
-def _problem_data(p: Recorded) -> dict[str, Any]:
-    return {
-        "order": p.order,
-        "count": p.count,
-        "problem": dict(p.problem.given),
-        "roles": list(p.roles),
-        "calls": dict(p.calls),
-        "stages": dict(p.stages),
-        "disagreements": list(p.disagreements),
-        "said": [
-            {"call": s.call, "status": s.status, "reason": s.reason or None, "count": n}
-            for s, n in p.said.items()
-        ],
-        "place": p.place,
-        "processes": sorted({process for process, _ in p.origins}),
-        "threads": len(p.origins),
-    }
-
-
 def _result_data(result: CallResult) -> dict[str, Any]:
     return {
         "role": result.role,
@@ -126,95 +74,6 @@ def _result_data(result: CallResult) -> dict[str, Any]:
         "status": result.status,
         "reason": result.reason,
     }
-
-
-def _wrapped(text: str, lead: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=lead,
-        subsequent_indent=lead + "    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _processes(origins: set[tuple[int, int]]) -> str:
-    count = len({process for process, _ in origins})
-    return f"{count:,} process{'es' if count != 1 else ''}"
-
-
-def _calls(recording: Recording) -> Iterator[str]:
-    rnn = [(name, n) for name, n in recording.calls.most_common() if "RNN" in name]
-    if not rnn:
-        return
-    yield ""
-    yield "RNN calls"
-    for name, n in rnn:
-        yield f"  {n:>12,}  {name}"
-
-
-def _doubts(recording: Recording) -> Iterator[str]:
-    """What of the logs could not be read, and why."""
-    told = [f"{n:,} x {what}" for what, n in recording.not_held.items()]
-    if recording.incomplete:
-        told.append(
-            f"{count_text(recording.incomplete, 'RNN call')} whose text is cut, mixed with "
-            "another's (a file for each process avoids that: %i in its name), or not as cuDNN 8.5 "
-            "to 9.28 writes it"
-        )
-    told += recording.notes
-    if told:
-        yield ""
-        yield "Not read"
-        for what in told:
-            yield from _wrapped(what, "  ")
-
-
-def _statuses(recording: Recording) -> Iterator[str]:
-    if not recording.statuses:
-        return
-    yield ""
-    yield "Errors and warnings logged"
-    shown = recording.statuses.most_common(_MOST)
-    for said, n in shown:
-        reason = f": {said.reason}" if said.reason else ""
-        yield from _wrapped(f"{n:,} x {said.call} {said.status}{reason}", "  ")
-    if len(recording.statuses) > len(shown):
-        yield f"  and {len(recording.statuses) - len(shown):,} more (--json has them all)"
-
-
-def _problem_lines(recorded: Recorded) -> Iterator[str]:
-    lead = f"  {recorded.count:>12,}  "
-    text = _short(recorded.problem)
-    yield from textwrap.wrap(
-        f"{text}  [{', '.join(recorded.stages) or ', '.join(recorded.calls)}]",
-        _WIDTH,
-        initial_indent=lead,
-        subsequent_indent=" " * (len(lead) + 4),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    indent = " " * len(lead)
-    for words in recorded.disagreements:
-        yield from _wrapped(f"disagreement: {words}", indent)
-    for said, n in recorded.said.items():
-        reason = f": {said.reason}" if said.reason else ""
-        yield from _wrapped(f"logged {n:,} x {said.call} {said.status}{reason}", indent)
-
-
-def _short(problem: Problem) -> str:
-    """What differs from the defaults; a long list of lengths by its ends."""
-    words = []
-    for name, text in problem.given.items():
-        if name not in problem.telling:
-            continue
-        shown = text
-        if len(text) > _MOST_LENGTHS:
-            numbers = text.strip("[]").split(",")
-            shown = f"[{','.join(numbers[:3])},…,{numbers[-1]}]"
-        words.append(f"{name}={shown}")
-    return " ".join(words) or "(all as by default)"
 
 
 def _outcomes(replay: Replay, release: int) -> dict[str, dict[str, int]]:
@@ -252,12 +111,12 @@ def _release_lines(replay: Replay, i: int, release: str) -> Iterator[str]:
     told = {"unsupported": "refused", "passed": "accepted"}
     told.update({outcome: outcome for outcome in ("failed", "skipped") if outcome in outcomes})
     words = [f"{_amount(outcomes, outcome)} {word}" for outcome, word in told.items()]
-    yield from _wrapped(f"cuDNN {release}: {', '.join(words)}", "")
+    yield from in_lines(f"cuDNN {release}: {', '.join(words)}", "")
     shown = _not_passed(replay, i)
-    for order in shown[:_MOST]:
+    for order in shown[:MOST_SHOWN]:
         yield from _refusal_lines(replay, i, order)
-    if len(shown) > _MOST:
-        yield f"  and {len(shown) - _MOST:,} more (--out and --json have them all)"
+    if len(shown) > MOST_SHOWN:
+        yield f"  and {len(shown) - MOST_SHOWN:,} more (--out and --json have them all)"
     if not shown:
         yield "  what needs a GPU was not tried"
 
@@ -265,26 +124,19 @@ def _release_lines(replay: Replay, i: int, release: str) -> Iterator[str]:
 def _refusal_lines(replay: Replay, i: int, order: int) -> Iterator[str]:
     recorded = replay.recording.problems[order]
     lead = f"  {recorded.count:>12,}  "
-    yield from textwrap.wrap(
-        _short(recorded.problem),
-        _WIDTH,
-        initial_indent=lead,
-        subsequent_indent=" " * (len(lead) + 4),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    yield from in_lines(problem_text(recorded.problem), lead)
     result = _worst(replay.results[i][order])
     reason = f": {result.reason}" if result.reason else " (cuDNN gives no reason)"
     what = f"{result.call} of {result.role}" if result.role in ("x", "y", "h", "c") else result.call
     status = result.status if result.outcome == "unsupported" else result.outcome.upper()
-    yield from _wrapped(f"{what} {status}{reason}", " " * len(lead))
+    yield from in_lines(f"{what} {status}{reason}", " " * len(lead))
 
 
 def _step_lines(replay: Replay, step: Step) -> Iterator[str]:
     kinds = {
         "newly refused": step.newly_refused,
-        "newly accepted": step.newly_accepted,
         "newly failing": step.newly_failed,
+        "newly accepted": step.newly_accepted,
     }
     counts = [f"{len(orders):,} {what}" for what, orders in kinds.items() if orders]
     yield f"{step.release_a} -> {step.release_b}: {', '.join(counts) or 'nothing changed'}"
@@ -292,11 +144,13 @@ def _step_lines(replay: Replay, step: Step) -> Iterator[str]:
     for what, orders in kinds.items():
         if orders:
             yield f"  {what[0].upper()}{what[1:]}"
-        for order in orders[:_MOST]:
+        for order in orders[:MOST_SHOWN]:
             if what == "newly accepted":
                 recorded = replay.recording.problems[order]
-                yield from _wrapped(f"{recorded.count:>12,}  {_short(recorded.problem)}", "  ")
+                yield from in_lines(
+                    f"{recorded.count:>12,}  {problem_text(recorded.problem)}", "  "
+                )
             else:
                 yield from _refusal_lines(replay, after, order)
-        if len(orders) > _MOST:
-            yield f"  and {len(orders) - _MOST:,} more (--out and --json have them all)"
+        if len(orders) > MOST_SHOWN:
+            yield f"  and {len(orders) - MOST_SHOWN:,} more (--out and --json have them all)"

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
+import pty
 import random
+import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyharness.releases import Release
+from pyharness.spec.axes import parse_values
+from pyharness.spec.calls import SET_RNN_DESCRIPTOR, all_axes
 from pyharness.spec.columns import TABLES
 from tests.cli import test_main
 from tests.cli.test_main import Run
@@ -58,11 +67,97 @@ def test_what_a_log_holds(run: Run, log: Path) -> None:
     assert "3 distinct problems, the most frequent first" in lines
     first = lines.index("3 distinct problems, the most frequent first") + 1
     assert lines[first].split()[0] == "5"  # 3 forward, 2 backward
-    assert "[forward_inference, forward_training," in said.out
+    assert "[forward_inference, forward_training," in " ".join(said.out.split())
     # 8.9.7 takes lengths in any order; what it refused without a handle is told.
     assert "seq_lengths=[3,5] max_seq_length=5 batch_size=2 layout=seq_major_packed" in said.out
     assert "logged 1 x cudnnRNNBackwardData_v8 BAD_PARAM: !handle" in said.out
     assert max(map(len, lines)) <= 100 or str(log) in max(lines, key=len)
+    # A problem is not told by what differs from our defaults alone.
+    assert all(w in lines[first] for w in ("algo=standard", "cell_mode=gru", "data_type=float"))
+    assert "pyharness explain" not in said.out
+
+
+def test_the_order_of_what_is_told(run: Run, log: Path) -> None:
+    said = run("replay", log, "--cudnn", OLD, "--cudnn", NEW).out
+    heads = [
+        "8.9.7.29+cu12 -> 9.28.0.42+cu12: ",
+        "  Newly refused\n",
+        "cuDNN 8.9.7.29+cu12: 1 problem",
+        "cuDNN 9.28.0.42+cu12: 2 problems",
+        f"{log}: ",
+        "3 distinct problems",
+    ]
+    assert said.startswith(heads[0])
+    assert sorted(heads, key=said.index) == heads
+    last = said.splitlines()[-1]
+    assert last.endswith(f"pyharness explain --cudnn {NEW} --log {log}")
+
+
+def test_a_problem_of_nothing_but_defaults_is_told(
+    run: Run, tmp_path: Path, cudnn: Callable[[str], Release]
+) -> None:
+    names = ("algo", "cell_mode", "data_type", "input_size", "hidden_size", "num_layers")
+    texts = SET_RNN_DESCRIPTOR.defaults
+    item = {**random_item(random.Random(3)), "only": "descriptor", "dropout": 0}
+    item.pop("clip", None)
+    for name in texts.keys() & item.keys() - {"proj_size", "dropout"}:
+        (item[name],) = parse_values(all_axes()[name], texts[name])
+    item["proj_size"] = item["hidden_size"]
+    said = run("replay", record(cudnn(NEW), [item], tmp_path / "api.log")).out
+    told = " ".join(f"{name}={texts[name]}" for name in names)
+    assert f" 1 {told} " in " ".join(said.split())
+
+
+def test_refused_tensors_are_said_not_to_be_tried(
+    run: Run, tmp_path: Path, cudnn: Callable[[str], Release]
+) -> None:
+    item = {**items()[0], "h_dims": [0, 1, 1]}
+    said = run("replay", record(cudnn(NEW), [item, item], tmp_path / "api.log")).out
+    counted = "2 x cudnnSetTensorNdDescriptor BAD_PARAM"
+    assert f"  {counted}\n" in said
+    assert "2 refused calls of cudnnSetTensorNdDescriptor counted above and not tried" in said
+
+
+def test_tables_of_an_earlier_replay_do_not_stay(run: Run, log: Path, tmp_path: Path) -> None:
+    def tables() -> set[str]:
+        return {p.stem for p in tmp_path.glob("*.parquet")}
+
+    assert run("explain", "--cudnn", NEW, "--log", log, "--out", tmp_path).code == 0
+    assert tables() == {"recorded", "validity", "explanations"}
+    assert run("replay", log, "--cudnn", OLD, "--out", tmp_path).code == 0
+    assert tables() == {"recorded", "validity"}
+
+
+@pytest.mark.parametrize("name", ["run.json", "recorded", "validity", "explanations"])
+def test_a_full_disk_does_not_spoil_the_folder(
+    run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write_table, write_text = pq.write_table, Path.write_text
+    words = ("explain", "--cudnn", NEW, "--log", log, "--out", tmp_path / "out")
+
+    def fill(path: Path) -> None:
+        if name in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as planted:
+        planted.setattr(
+            pq, "write_table", lambda data, path, **o: fill(path) or write_table(data, path, **o)
+        )
+        planted.setattr(Path, "write_text", lambda path, *o: fill(path) or write_text(path, *o))
+        said = run(*words)
+        assert said.code == 1
+        assert "run the same command again" in said.err
+    assert run(*words).code == 0
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "complete"
+
+
+def test_what_fails_leaves_no_empty_folder(run: Run, log: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for out in (tmp_path / "a" / "b", kept):
+        assert run("replay", tmp_path / "no.log", "--out", out).code == 2
+        assert run("explain", "--cudnn", NEW, "--log", log, "--out", out, "--timeout", "0").code
+    assert [p.name for p in tmp_path.iterdir()] == ["kept"]
 
 
 def test_what_changes_from_one_release_to_the_next(run: Run, log: Path, tmp_path: Path) -> None:
@@ -153,6 +248,23 @@ def test_a_problem_that_kills_the_library_has_failed(
         (["--capture"], "no command is given", "--capture -- python train.py"),
         (["--capture", "--", "no-such-program"], "no-such-program cannot be run", "after --"),
         (["--capture", "--cudnn", "9.28.0.42", "--", "true"], "only records", "afterwards"),
+        (["--capture", "--timeout", "5", "--", "touch", "r.log"], "only records", "afterwards"),
+        (["--capture", "--log", "", "--", "touch", "r.log"], "--log . is a folder", "a file in it"),
+        (["--capture", "--log", ".", "--", "touch", "r.log"], "--log . is a folder", "a file in"),
+        (["--capture", "--log", "/", "--", "touch", "r.log"], "--log / is a folder", "a file in"),
+        (["--capture", "--log", "full", "--", "touch", "r.log"], "full is a folder", "a file in"),
+        (
+            ["--capture", "--log", "/proc/x.log", "--", "touch", "r.log"],
+            "cannot be written",
+            "--log",
+        ),
+        (
+            ["--capture", "--log", "a%i/x.log", "--", "touch", "r.log"],
+            "in place of %i in",
+            "without %i",
+        ),
+        (["--capture", "--log", "no/x.log", "--", "touch", "r.log"], "cannot be written", "--log"),
+        (["--capture", "--log", f"{'x' * 252}.log", "--", "true"], "cannot be written", "--log"),
         (["nothing.log"], "nothing.log cannot be read", "CUDNN_LOGDEST_DBG"),
         (["text"], "no entry of a cuDNN API log in text", "CUDNN_LOGLEVEL_DBG=3"),
         (["text", "--fail-on", "newly_refused"], "needs 2 --cudnn", "releases"),
@@ -216,20 +328,115 @@ def test_what_the_program_is_given_and_gives_is_its_own(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 9), (signal.SIGINT, 0)])
-def test_signals_reach_the_program(tmp_path: Path, number: int, code: int) -> None:
-    trap = "trap 'exit 9' TERM; trap 'exit 8' INT; touch ready; while :; do sleep 0.05; done"
-    script = trap if code else "touch ready; sleep 0.4"  # Ctrl-C goes to the group, not to us
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("true", 1),
+        ("exit 7", 7),
+        ("echo epoch 1 > j.1.log", 1),
+        ("echo epoch > j.1.log; exit 7", 7),
+    ],
+)
+def test_a_capture_of_nothing_is_no_success(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = run("replay", "--capture", "--log", "j.log", "--", "sh", "-c", script)
+    assert (said.code, said.out) == (code, "")
+    assert said.err.startswith("nothing was recorded: ")
+    assert ("no entry of a cuDNN API log in" in said.err) == (">" in script)
+
+
+@pytest.mark.parametrize("release", [OLD, NEW])
+@pytest.mark.parametrize(
+    ("folder", "words", "name"),
+    [
+        ("run%d", [], "cudnn-*-*.*.log"),
+        ("a%%b", ["--log", "50%/c%d-%%i-%s%i.log"], "50%/c%d-%[0-9]*-%s%i.log"),
+    ],
+)
+def test_a_place_with_percent_signs(
+    tmp_path: Path,
+    cudnn: Callable[[str], Release],
+    release: str,
+    folder: str,
+    words: list[str],
+    name: str,
+) -> None:
+    program, place = cudnn(release), tmp_path / folder
+    (place / "50%").mkdir(parents=True)
+    done = subprocess.run(
+        [*PYHARNESS, "replay", "--capture", *words, "--", *command(program)],
+        input=json.dumps(items()[:1]),
+        env=environment(program, ""),
+        cwd=place,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    (log,) = (p for p in place.glob(name) if p.is_file())
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, f"Recorded in {log}")
+
+
+@contextmanager
+def started(folder: Path, script: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A capture of a script that has said that it is ready; both are gone afterwards."""
     with subprocess.Popen(
         [*PYHARNESS, "replay", "--capture", "--", "sh", "-c", script],
+        cwd=folder,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        **options,
+    ) as process:
+        try:
+            until = time.monotonic() + 20
+            while not (folder / "ready").exists() and time.monotonic() < until:
+                time.sleep(0.02)
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 9), (signal.SIGINT, 8), (signal.SIGHUP, 7)]
+)
+def test_signals_reach_the_program(tmp_path: Path, number: int, code: int) -> None:
+    traps = "trap 'exit 9' TERM; trap 'exit 8' INT; trap 'exit 7' HUP; touch ready; "
+    with started(tmp_path, traps + "while :; do sleep 0.05; done") as process:
+        process.send_signal(number)
+        assert process.wait(10) == code
+
+
+def test_ctrl_c_reaches_the_program_once(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    script = "trap 'echo >> got' INT; touch ready; sleep 0.2; sleep 0.2; exit 6"
+    with started(
+        tmp_path,
+        script,
+        stdin=theirs,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as process:
+        os.write(ours, b"\x03")
+        assert process.wait(10) == 6
+    assert (tmp_path / "got").read_text() == "\n"
+    os.close(ours)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "TERM"])
+def test_what_the_caller_ignores_the_program_ignores(tmp_path: Path, name: str) -> None:
+    words = shlex.join(
+        [*PYHARNESS, "replay", "--capture", "--", "sh", "-c", f"kill -{name} $$; exit 5"]
+    )
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' {name}; exec {words}"],
         cwd=tmp_path,
         stderr=subprocess.DEVNULL,
-    ) as process:
-        until = time.monotonic() + 20
-        while not (tmp_path / "ready").exists() and time.monotonic() < until:
-            time.sleep(0.02)
-        process.send_signal(number)
-        assert process.wait(20) == code
+        check=False,
+    )
+    assert done.returncode == 5
 
 
 def test_a_log_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
@@ -238,3 +445,6 @@ def test_a_log_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> No
     said = run("replay", "--capture", "--log", tmp_path / "run.log", "--", "true")
     assert (said.code, there.read_text()) == (2, "mine")
     assert "run.17.log is there already" in said.err
+    there.rename(tmp_path / "run.2024-notes.log")  # not a name that a process would take
+    said = run("replay", "--capture", "--log", tmp_path / "run.log", "--", "true")
+    assert said.err.startswith("nothing was recorded: the program made no call")

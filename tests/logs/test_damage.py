@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import random
 import re
 import sys
+import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
@@ -112,7 +114,8 @@ def test_lines_of_two_logs_mixed(real: Callable[[int, int], bytes], seed: int) -
 
 def read_text(text: bytes) -> Recording:
     """Reads a log from standard input."""
-    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(text))
+    given = io.BufferedReader(io.BytesIO(text))  # type: ignore[type-var]
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(given)
     try:
         return read_logs(["-"])
     finally:
@@ -227,6 +230,85 @@ def test_rotated_and_packed_logs(real: Callable[[int, int], bytes], tmp_path: Pa
     assert [note.partition(": ")[0] for note in recording.notes] == [f"{logs[0]} ends early"]
     assert recording.problems
     assert set(recording.calls) <= set(read_text(text).calls)
+
+
+def test_packed_logs_from_a_pipe(real: Callable[[int, int], bytes], tmp_path: Path) -> None:
+    text = real(2, 1)
+    due = told(read_text(text))
+    assert told(read_text(gzip.compress(text))) == due
+    for name in ("packed", "plain.gz"):  # the name says nothing
+        pipe = tmp_path / name
+        os.mkfifo(pipe)
+        given = gzip.compress(text) if name == "packed" else text
+        writer = threading.Thread(target=pipe.write_bytes, args=(given,))
+        writer.start()
+        assert told(read_logs([pipe])) == due
+        writer.join()
+
+
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UsageError, match="standard input is closed"):
+        read_logs(["-"])
+
+
+def test_a_file_that_is_named_again_is_read_once(
+    real: Callable[[int, int], bytes], tmp_path: Path
+) -> None:
+    due = read(real(2, 1), tmp_path)
+    log, same = tmp_path / "api.log", tmp_path / "same.log"
+    same.symlink_to(log)
+    recording = read_logs([log, same, log])
+    assert (recording.calls, recording.files) == (due.calls, [str(log)])
+    assert recording.notes == [
+        f"{name} again: the same file as {log}, read once" for name in (same, log)
+    ]
+    other = tmp_path / "other.log"
+    other.write_bytes(log.read_bytes())  # alike, and another
+    assert read_logs([log, other]).calls == due.calls + due.calls
+
+
+@pytest.mark.parametrize("where", ["start", "later"])
+def test_line_ends_that_are_not_cudnns(
+    real: Callable[[int, int], bytes], tmp_path: Path, where: str
+) -> None:
+    text = real(2, 1) if where == "later" else b""
+    text += real(2, 1).replace(b"\n", b"\r\n")
+    with pytest.raises(UsageError, match=r"api\.log has carriage returns") as error:
+        read(text, tmp_path)
+    assert "tr -d '\\r'" in error.value.hint
+    # Those of the program beside it do no harm.
+    mixed = real(2, 1).replace(b"\n\n\n", b"\n\n50%\r100%\r\n\n")
+    assert told(read(mixed, tmp_path)) == told(read(real(2, 1), tmp_path))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_log_in_another_encoding(
+    real: Callable[[int, int], bytes], tmp_path: Path, encoding: str
+) -> None:
+    with pytest.raises(UsageError, match=r"api\.log is UTF-16") as error:
+        read(real(2, 1).decode().encode(encoding), tmp_path)
+    assert "iconv -f UTF-16" in error.value.hint
+
+
+def test_long_text_is_searched_a_few_times_only(
+    real: Callable[[int, int], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[int] = []
+    take = reading._Reader._take
+    monkeypatch.setattr(
+        reading._Reader,
+        "_take",
+        lambda self, text: searched.append(len(text)) or take(self, text),
+    )
+    entry = forward_calls(real(2, 1))[0]
+    long = re.sub(rb"(val=\[)(\d+),", rb"\g<1>" + b"9," * 200_000 + rb"\2,", entry, count=1)
+    assert len(long) > 400_000
+    text = b"".join((entry, b"\n", b"loss 0.25\n" * 50_000, entry, b"\n", long, b"\n", entry))
+    recording = read(text, tmp_path, block=1000)
+    assert recording.calls == {"cudnnRNNForward": 4}
+    assert (recording.problems[0].count, recording.incomplete) == (2, 2)  # the last comes too soon
+    assert sum(searched) < 4 * len(text)
 
 
 def test_lengths_that_are_not_all_shown(real: Callable[[int, int], bytes]) -> None:
