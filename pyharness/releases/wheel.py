@@ -8,7 +8,7 @@ import errno
 import hashlib
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
@@ -123,7 +123,7 @@ def open_wheel(offer: Offer, session: requests.Session) -> Iterator[Wheel]:
 
     with _explained(offer, "the directory"):
         archive = RemoteZip(offer.url, session=session)
-    with archive:
+    with archive, closing(archive.fp):  # the archive does not close what it was given to read
         yield Wheel(offer, archive)
 
 
