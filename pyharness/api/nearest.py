@@ -6,20 +6,20 @@ sizes, then pairs of arguments, and triples where no pair is accepted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyharness.analyze.length_moves import length_moves
+from pyharness.analyze.move_sets import batches, disjoint
 from pyharness.analyze.moves import Move, Rank, candidates, rank, single
 from pyharness.engine.neighbours import Neighbourhood, Values
 from pyharness.spec.axes import Axis, ProjSizeAxis, SizeAxis, resolve_proj_size
 from pyharness.spec.calls import all_axes
 from pyharness.spec.seq_lengths import EQUAL
 
-_AT_ONCE = 100_000  # variants in memory: 20 axes of 8 bytes each
 _MOST_TIGHTENED = 8
 # How a tensor lies in memory, and what is not a property of the problem: changed only where given.
 _LEFT_ALONE = ("strides", "nb_dims", "padding_fill", "tensor")
@@ -207,7 +207,7 @@ class Search:
         for size in (1, 2, 3):
             if size == 3 and found:
                 break
-            for some in _batches(_disjoint(moves, size)):
+            for some in batches(disjoint(moves, size)):
                 self.tried += len(some)
                 for places in some[ok(self._fast_columns(moves, some))]:
                     chosen = tuple(moves[i] for i in places)
@@ -286,32 +286,3 @@ class Search:
 
 def _has_sizes(axis: Axis) -> bool:
     return isinstance(axis, (SizeAxis, ProjSizeAxis))
-
-
-def _disjoint(moves: Sequence[Move], size: int) -> Iterator[NDArray[np.intp]]:
-    """Every set of so many moves that change different axes, as rows of indices."""
-    if size == 1:
-        yield np.arange(len(moves))[:, None]
-        return
-    apart = np.array([[not (a.axes & b.axes) for b in moves] for a in moves]).reshape(
-        len(moves), len(moves)
-    )
-    if size == 2:
-        yield np.argwhere(np.triu(apart, 1))
-        return
-    for first in range(len(moves)):
-        later = np.flatnonzero(apart[first, first + 1 :]) + first + 1
-        pairs = np.argwhere(np.triu(apart[np.ix_(later, later)], 1))
-        yield np.column_stack([np.full(len(pairs), first), later[pairs]])
-
-
-def _batches(sets: Iterator[NDArray[np.intp]]) -> Iterator[NDArray[np.intp]]:
-    """The same rows in arrays of about _AT_ONCE."""
-    waiting: list[NDArray[np.intp]] = []
-    for some in sets:
-        waiting.append(some)
-        if sum(map(len, waiting)) >= _AT_ONCE:
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting and sum(map(len, waiting)):
-        yield np.concatenate(waiting)
