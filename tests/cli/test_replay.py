@@ -380,13 +380,26 @@ def test_a_place_with_percent_signs(
 
 
 @contextmanager
-def started(folder: Path, script: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A capture of a script that has said that it is ready; both are gone afterwards."""
+def started(
+    folder: Path, script: str, terminal: bool = False, **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A capture of a script that has said that it is ready; both are gone afterwards.
+
+    It ignores no signal, even if the tests run under `nohup` or in the background.
+    """
+
+    def prepare() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        if terminal:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
     with subprocess.Popen(
         [*PYHARNESS, "replay", "--capture", "--", "sh", "-c", script],
         cwd=folder,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=prepare,
         **options,
     ) as process:
         try:
@@ -412,12 +425,7 @@ def test_signals_reach_the_program(tmp_path: Path, number: int, code: int) -> No
 def test_ctrl_c_reaches_the_program_once(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     script = "trap 'echo >> got' INT; touch ready; sleep 0.2; sleep 0.2; exit 6"
-    with started(
-        tmp_path,
-        script,
-        stdin=theirs,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    ) as process:
+    with started(tmp_path, script, terminal=True, stdin=theirs) as process:
         os.write(ours, b"\x03")
         assert process.wait(10) == 6
     assert (tmp_path / "got").read_text() == "\n"
