@@ -399,7 +399,7 @@ def started(
         cwd=folder,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=prepare,
+        preexec_fn=prepare,  # noqa: PLW1509 - no threads run in these tests
         **options,
     ) as process:
         try:
