@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from pyharness.analyze.findings import Audit, Finding, spans
 from pyharness.analyze.verdicts import AGREEMENTS, VERDICTS
-from pyharness.present.units import WIDTH, count_text
+from pyharness.present.units import count_text, led
 from pyharness.spec.documented.rules import GRADES, Contradiction, Framework, Rule
 
 _MOST_CONDITIONS = 3
@@ -37,19 +36,8 @@ _UNDECIDED = ("needs_a_gpu", "not_applicable")
 _SHOWN = ("contradicted", "partly")  # in full; of the others the ids, unless they were asked for
 
 
-def _wrapped(text: str, lead: str, more: str | None = None) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=lead,
-        subsequent_indent=lead if more is None else more,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
 def _titled(rule: Rule | Framework) -> Iterator[str]:
-    yield from _wrapped(f"{rule.id:<25}{rule.says}", "  ", " " * 27)
+    yield from led(f"{rule.id:<25}{rule.says}", "  ", " " * 27)
 
 
 def _where(conditions: Sequence[str]) -> str:
@@ -74,22 +62,22 @@ def _rule_lines(release: str, finding: Finding, in_full: bool) -> Iterator[str]:
     assert isinstance(rule, Rule)
     yield from _titled(rule)
     said = f"document  {rule.outcome} [{rule.grade}: {rule.source}]"
-    yield from _wrapped(said, " " * 6, " " * 16)
+    yield from led(said, " " * 6, " " * 16)
     if in_full:
         yield f"      grade     {rule.grade}, {rule.meaning}"
         if rule.versions != "all":
-            yield from _wrapped(f"releases  {rule.versions}", " " * 6, " " * 16)
+            yield from led(f"releases  {rule.versions}", " " * 6, " " * 16)
         if rule.note and rule.note not in finding.seen:
-            yield from _wrapped(f"note      {rule.note}", " " * 6, " " * 16)
-    yield from _wrapped(f"seen      {finding.seen}", " " * 6, " " * 16)
+            yield from led(f"note      {rule.note}", " " * 6, " " * 16)
+    yield from led(f"seen      {finding.seen}", " " * 6, " " * 16)
     if finding.conditions:
-        yield from _wrapped(f"otherwise where {_where(finding.conditions)}", " " * 16, " " * 18)
+        yield from led(f"otherwise where {_where(finding.conditions)}", " " * 16, " " * 18)
     if tried := _tried(release, finding):
-        yield from _wrapped(tried, " " * 6, " " * 10)
+        yield from led(tried, " " * 6, " " * 10)
 
 
 def _names(findings: Sequence[Finding]) -> list[str]:
-    return _wrapped(", ".join(f.rule.id for f in findings), "  ")
+    return led(", ".join(f.rule.id for f in findings), "  ")
 
 
 def _framework_lines(release: str, finding: Finding, in_full: bool, brief: bool) -> Iterator[str]:
@@ -97,23 +85,23 @@ def _framework_lines(release: str, finding: Finding, in_full: bool, brief: bool)
     assert isinstance(rule, Framework)
     yield from _titled(rule)
     if in_full:
-        yield from _wrapped(f"source: {rule.source}", " " * 6, " " * 10)
-        yield from _wrapped(f"seen: {finding.seen}", " " * 6, " " * 10)
+        yield from led(f"source: {rule.source}", " " * 6, " " * 10)
+        yield from led(f"seen: {finding.seen}", " " * 6, " " * 10)
     if finding.conditions:
-        yield from _wrapped(
+        yield from led(
             f"allows what the library refuses: {_where(finding.conditions)}", " " * 6, " " * 10
         )
-        yield from _wrapped(_tried(release, finding), " " * 6, " " * 10)
+        yield from led(_tried(release, finding), " " * 6, " " * 10)
     if finding.spared:
-        yield from _wrapped(
+        yield from led(
             f"narrower: the library also accepts {_where(finding.spared)}", " " * 6, " " * 10
         )
     if finding.verdict == "not_applicable":
-        yield from _wrapped(f"not applicable: {finding.seen}", " " * 6)
+        yield from led(f"not applicable: {finding.seen}", " " * 6)
     if finding.verdict == "agrees":
-        yield from _wrapped("agrees: what it hands over is what is accepted", " " * 6)
+        yield from led("agrees: what it hands over is what is accepted", " " * 6)
     if rule.device is not None and not brief:
-        yield from _wrapped(f"needs a GPU or a program: {rule.device.text}", " " * 6, " " * 10)
+        yield from led(f"needs a GPU or a program: {rule.device.text}", " " * 6, " " * 10)
 
 
 def _contradictions(
@@ -132,11 +120,11 @@ def _contradictions(
                 if brief and finding.verdict in _UNDECIDED:
                     undecided.append(rule)
                 elif finding.verdict != "not_applicable" or len(releases) == len(audits):
-                    yield from _wrapped(_answer(releases, finding, len(audits)), "    ", " " * 8)
+                    yield from led(_answer(releases, finding, len(audits)), "    ", " " * 8)
         if undecided:
-            yield from _wrapped(f"not decided here: {', '.join(undecided)}", "    ", " " * 8)
+            yield from led(f"not decided here: {', '.join(undecided)}", "    ", " " * 8)
         if question.gpu:
-            yield from _wrapped(f"left open: {question.gpu}", "    ", " " * 8)
+            yield from led(f"left open: {question.gpu}", "    ", " " * 8)
 
 
 def _answer(releases: Sequence[str], finding: Finding, of: int) -> str:
@@ -201,7 +189,7 @@ def _matrix(audits: Sequence[Audit]) -> Iterator[str]:
         yield f"  {i:>2}  {name:<{width}}{counts}{many}"
     audits = [column[-1] for column in columns]
     yield ""
-    yield from _wrapped("; ".join(f"{LETTERS[v]} {_words(v)}" for v in verdicts), "  ")
+    yield from led("; ".join(f"{LETTERS[v]} {_words(v)}" for v in verdicts), "  ")
     yield ""
     yield " " * 27 + "".join(f"{i:>3}" for i in range(1, len(audits) + 1))
     silent: dict[str, list[str]] = {}
@@ -215,7 +203,7 @@ def _matrix(audits: Sequence[Audit]) -> Iterator[str]:
             yield f"  {rule:<25}" + "".join(f"{LETTERS[v]:>3}" for v in row)
     for what, names in silent.items():
         yield from ("", f"  {what}:")
-        yield from _wrapped(", ".join(names), "    ")
+        yield from led(", ".join(names), "    ")
 
 
 def _details(audits: Sequence[Audit], in_full: bool) -> Iterator[str]:
@@ -247,7 +235,7 @@ def _legend(audit: Audit) -> Iterator[str]:
     if any(isinstance(f.rule, Rule) for f in audit.findings):
         grades = "; ".join(f"{grade} {meaning}" for grade, meaning in GRADES.items())
         yield ""
-        yield from _wrapped(f"Grades of sources: {grades}", "", "  ")
+        yield from led(f"Grades of sources: {grades}", "", "  ")
 
 
 def render_audit(
@@ -260,7 +248,7 @@ def render_audit(
     """
     newest, brief = audits[-1], len(audits) == 1 and not in_full
     if len(audits) == 1:
-        lines = _wrapped(f"cuDNN {newest.release}: {_counts(newest)}", "", "  ")
+        lines = led(f"cuDNN {newest.release}: {_counts(newest)}", "", "  ")
     else:
         rules = count_text(len(newest.findings), "rule")
         lines = [f"{rules} on {count_text(len(audits), 'release')}", *_matrix(audits)]

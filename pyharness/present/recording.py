@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyharness.present.units import WIDTH, bytes_text, count_text
+from pyharness.present.units import bytes_text, count_text, led
 from pyharness.spec.problem import Problem
 from pyharness.spec.recording import Recorded, Recording
 
@@ -83,14 +82,7 @@ def problem_text(problem: Problem) -> str:
 
 def in_lines(text: str, lead: str) -> list[str]:
     """A text as lines that begin with ``lead``, or as far in and four columns more."""
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=lead,
-        subsequent_indent=" " * (len(lead) + 4),
-        break_long_words=False,  # a name that is too long stays as it can be copied
-        break_on_hyphens=False,
-    )
+    return led(text, lead, " " * (len(lead) + 4))
 
 
 def _problem_data(p: Recorded) -> dict[str, Any]:

@@ -49,12 +49,19 @@ def path_text(path: str | Path, width: int) -> str:
 
 def wrapped(text: str, indent: int, hanging: int | None = None) -> list[str]:
     """A text as lines of at most 100 columns, the later ones ``hanging`` columns in."""
-    later = indent if hanging is None else hanging
+    return led(text, " " * indent, None if hanging is None else " " * hanging)
+
+
+def led(text: str, lead: str, more: str | None = None) -> list[str]:
+    """A text as lines of at most 100 columns after ``lead``, the later ones after ``more``.
+
+    A word that is longer, such as a path or a list, stays whole, so that it can be copied.
+    """
     return textwrap.wrap(
         text,
         WIDTH,
-        initial_indent=" " * indent,
-        subsequent_indent=" " * later,
-        break_long_words=False,  # a path or a list stays whole, to be copied
+        initial_indent=lead,
+        subsequent_indent=lead if more is None else more,
+        break_long_words=False,
         break_on_hyphens=False,
     )

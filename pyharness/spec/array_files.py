@@ -81,8 +81,10 @@ def _archived(file: IO[bytes], path: Path) -> NDArray[Any]:
             if len(arrays) == 1:
                 with archive.open(arrays[0]) as member:
                     return _array(member, path, arrays[0].file_size)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise UsageError(f"{path} is damaged, or cut short: {error!r}", _SAVE) from None
+    except RuntimeError as error:  # what zipfile says of a password or a packing it does not know
+        raise UsageError(f"{path} cannot be unpacked: {error}", _SAVE) from None
     if not arrays:
         raise UsageError(f"{path} is an archive without a NumPy array", _SAVE)
     names = ", ".join(m.filename.removesuffix(".npy") for m in arrays[:8])

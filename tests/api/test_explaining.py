@@ -211,6 +211,13 @@ def test_which_arguments_are_to_be_changed_together(why: Explain) -> None:
     assert set(half.together) == {("algo", "projSize"), ("algo", "cellMode")}
 
 
+def test_what_follows_from_hidden_size_is_no_second_argument(why: Explain) -> None:
+    """proj_size=same is as wide as hidden_size: the width of y has one cause."""
+    said = by_role(why("9.28.0.42", "hidden_size=0"))
+    assert [b.axis for b in said["y"].blames] == ["hidden_size"]
+    assert [b.axis for b in said["h"].blames] == ["hidden_size"]
+
+
 def test_bounds_that_are_no_names_are_only_examples(why: Explain) -> None:
     found = why("9.28.0.42", "clip_mode=minmax", "lclip=2.0", "rclip=1.0")
     allowed = {b.argument: b.allowed for b in by_role(found)["clip"].blames}
