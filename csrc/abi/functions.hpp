@@ -14,6 +14,8 @@ namespace pyharness::abi {
 using Status = int;        // cudnnStatus_t
 using Enum = int;          // any other enumeration
 using Descriptor = void *; // any opaque descriptor
+using Handle = void *;     // cudnnHandle_t
+using CudaStream = void *; // cudaStream_t, the driver's CUstream
 
 // What cudnnSetCallback hands over beside the message. Only its address is used.
 struct DebugInfo;
@@ -62,6 +64,59 @@ using cudnnGetTensorNdDescriptor = Status(Descriptor, int, Enum *, int *, int *,
 using cudnnCreateDropoutDescriptor = Status(Descriptor *);
 using cudnnDestroyDropoutDescriptor = Status(Descriptor);
 
+// From here on a handle is needed, and with it a GPU.
+using cudnnCreate = Status(Handle *);
+using cudnnDestroy = Status(Handle);
+using cudnnSetStream = Status(Handle, CudaStream);
+using cudnnDropoutGetStatesSize = Status(Handle, std::size_t *);
+using cudnnSetDropoutDescriptor = Status(Descriptor dropout, Handle handle, float rate,
+                                         void *states, std::size_t states_bytes,
+                                         unsigned long long seed);
+using cudnnGetRNNWeightSpaceSize = Status(Handle handle, Descriptor rnn, std::size_t *bytes);
+using cudnnGetRNNTempSpaceSizes = Status(Handle handle, Descriptor rnn, Enum forward_mode,
+                                         Descriptor x, std::size_t *workspace_bytes,
+                                         std::size_t *reserve_space_bytes);
+using cudnnGetRNNWeightParams = Status(Handle handle, Descriptor rnn, std::int32_t pseudo_layer,
+                                       std::size_t weight_space_bytes, const void *weight_space,
+                                       std::int32_t lin_layer_id, Descriptor matrix,
+                                       void **matrix_address, Descriptor bias, void **bias_address);
+using cudnnBuildRNNDynamic = Status(Handle handle, Descriptor rnn, int batch_size);
+using cudnnRNNForward = Status(Handle handle, Descriptor rnn, Enum forward_mode,
+                               const std::int32_t *dev_seq_lengths, Descriptor x_desc,
+                               const void *x, Descriptor y_desc, void *y, Descriptor h_desc,
+                               const void *hx, void *hy, Descriptor c_desc, const void *cx,
+                               void *cy, std::size_t weight_space_bytes, const void *weight_space,
+                               std::size_t workspace_bytes, void *workspace,
+                               std::size_t reserve_space_bytes, void *reserve_space);
+using cudnnRNNBackwardData_v8 = Status(
+    Handle handle, Descriptor rnn, const std::int32_t *dev_seq_lengths, Descriptor y_desc,
+    const void *y, const void *dy, Descriptor x_desc, void *dx, Descriptor h_desc, const void *hx,
+    const void *dhy, void *dhx, Descriptor c_desc, const void *cx, const void *dcy, void *dcx,
+    std::size_t weight_space_bytes, const void *weight_space, std::size_t workspace_bytes,
+    void *workspace, std::size_t reserve_space_bytes, void *reserve_space);
+using cudnnRNNBackwardWeights_v8 = Status(Handle handle, Descriptor rnn, Enum wgrad_mode,
+                                          const std::int32_t *dev_seq_lengths, Descriptor x_desc,
+                                          const void *x, Descriptor h_desc, const void *hx,
+                                          Descriptor y_desc, const void *y,
+                                          std::size_t weight_space_bytes, void *dweight_space,
+                                          std::size_t workspace_bytes, void *workspace,
+                                          std::size_t reserve_space_bytes, void *reserve_space);
+
+// The functions that need a GPU. Every release has them; a library that is only walked need not.
+#define PYHARNESS_CUDNN_DEVICE_FUNCTIONS(OPTIONAL)                                                 \
+    OPTIONAL(cudnnCreate)                                                                          \
+    OPTIONAL(cudnnDestroy)                                                                         \
+    OPTIONAL(cudnnSetStream)                                                                       \
+    OPTIONAL(cudnnDropoutGetStatesSize)                                                            \
+    OPTIONAL(cudnnSetDropoutDescriptor)                                                            \
+    OPTIONAL(cudnnGetRNNWeightSpaceSize)                                                           \
+    OPTIONAL(cudnnGetRNNTempSpaceSizes)                                                            \
+    OPTIONAL(cudnnGetRNNWeightParams)                                                              \
+    OPTIONAL(cudnnBuildRNNDynamic)                                                                 \
+    OPTIONAL(cudnnRNNForward)                                                                      \
+    OPTIONAL(cudnnRNNBackwardData_v8)                                                              \
+    OPTIONAL(cudnnRNNBackwardWeights_v8)
+
 // Every function above, and whether a release may lack it: those that may are null in the shim.
 #define PYHARNESS_CUDNN_FUNCTIONS(REQUIRED, OPTIONAL)                                              \
     REQUIRED(cudnnGetVersion)                                                                      \
@@ -83,6 +138,7 @@ using cudnnDestroyDropoutDescriptor = Status(Descriptor);
     REQUIRED(cudnnSetTensorNdDescriptor)                                                           \
     REQUIRED(cudnnGetTensorNdDescriptor)                                                           \
     REQUIRED(cudnnCreateDropoutDescriptor)                                                         \
-    REQUIRED(cudnnDestroyDropoutDescriptor)
+    REQUIRED(cudnnDestroyDropoutDescriptor)                                                        \
+    PYHARNESS_CUDNN_DEVICE_FUNCTIONS(OPTIONAL)
 
 } // namespace pyharness::abi

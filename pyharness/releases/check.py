@@ -13,7 +13,9 @@ from pyharness.spec.functions import FUNCTIONS
 # Functions that every release has had since 8.5 and that a walk cannot do without. Clipping has
 # two, one of which may go: a release without either is walked without it.
 REQUIRED_SYMBOLS = tuple(
-    f.name for f in FUNCTIONS if f.since is None and not f.name.startswith("cudnnRNNSetClip")
+    f.name
+    for f in FUNCTIONS
+    if f.since is None and not f.needs_gpu and not f.name.startswith("cudnnRNNSetClip")
 )
 
 _MARK = "cudnnGetVersion"  # every cuDNN has it, and nothing else

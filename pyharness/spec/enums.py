@@ -181,6 +181,12 @@ CLIP_NAN_OPT = _plain(
     "clip_nan_opt", "cudnnNanPropagation_t", "CUDNN_", "not_propagate_nan", "propagate_nan"
 )
 AUX_FLAGS = _plain("aux_flags", "uint32_t", "CUDNN_RNN_", "padded_io_disabled", "padded_io_enabled")
+FORWARD_MODE = EnumType(
+    "forward_mode",
+    "cudnnForwardMode_t",
+    _counted("CUDNN_FWD_MODE_", "inference", "training"),
+)
+WGRAD_MODE = EnumType("wgrad_mode", "cudnnWgradMode_t", _counted("CUDNN_WGRAD_MODE_", "add", "set"))
 
 ENUM_TYPES = (
     ALGO,
@@ -194,4 +200,6 @@ ENUM_TYPES = (
     CLIP_MODE,
     CLIP_NAN_OPT,
     AUX_FLAGS,
+    FORWARD_MODE,
+    WGRAD_MODE,
 )

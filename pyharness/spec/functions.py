@@ -20,12 +20,14 @@ class Function:
     ``parameters``  C types, in order.
     ``since``       first release whose headers declare it; None: 8.5, the oldest, does. No function
                     has gone since.
+    ``needs_gpu``   takes a handle, which there is none of without a GPU.
     """
 
     name: str
     returns: str
     parameters: tuple[str, ...]
     since: ReleaseNumber | None = None
+    needs_gpu: bool = False
 
 
 _STATUS = "cudnnStatus_t"
@@ -54,6 +56,20 @@ def _descriptor(kind: str) -> tuple[Function, Function]:
         Function(f"cudnnCreate{kind}Descriptor", _STATUS, (f"{handle} *",)),
         Function(f"cudnnDestroy{kind}Descriptor", _STATUS, (handle,)),
     )
+
+
+_HANDLE, _RNN, _DATA, _TENSOR = (
+    "cudnnHandle_t",
+    "cudnnRNNDescriptor_t",
+    "cudnnRNNDataDescriptor_t",
+    "cudnnTensorDescriptor_t",
+)
+_SPACES = ("size_t", "void *") * 2  # workspace and reserve space
+
+
+def _device(name: str, *parameters: str) -> Function:
+    """A function that takes a handle."""
+    return Function(name, _STATUS, parameters, needs_gpu=True)
 
 
 FUNCTIONS = (
@@ -134,4 +150,61 @@ FUNCTIONS = (
         ),
     ),
     *_descriptor("Dropout"),
+    _device("cudnnCreate", f"{_HANDLE} *"),
+    _device("cudnnDestroy", _HANDLE),
+    _device("cudnnSetStream", _HANDLE, "cudaStream_t"),
+    _device("cudnnDropoutGetStatesSize", _HANDLE, "size_t *"),
+    _device(
+        "cudnnSetDropoutDescriptor",
+        "cudnnDropoutDescriptor_t",
+        _HANDLE,
+        "float",
+        "void *",
+        "size_t",
+        "unsigned long long",
+    ),
+    _device("cudnnGetRNNWeightSpaceSize", _HANDLE, _RNN, "size_t *"),
+    _device(
+        "cudnnGetRNNTempSpaceSizes",
+        _HANDLE,
+        _RNN,
+        "cudnnForwardMode_t",
+        _DATA,
+        "size_t *",
+        "size_t *",
+    ),
+    _device(
+        "cudnnGetRNNWeightParams",
+        _HANDLE,
+        _RNN,
+        "int32_t",
+        "size_t",
+        "const void *",
+        "int32_t",
+        _TENSOR,
+        "void **",
+        _TENSOR,
+        "void **",
+    ),
+    _device("cudnnBuildRNNDynamic", _HANDLE, _RNN, "int"),
+    _device(
+        "cudnnRNNForward",
+        *(_HANDLE, _RNN, "cudnnForwardMode_t", "const int32_t *"),
+        *(_DATA, "const void *", _DATA, "void *"),
+        *(_TENSOR, "const void *", "void *") * 2,
+        *("size_t", "const void *", *_SPACES),
+    ),
+    _device(
+        "cudnnRNNBackwardData_v8",
+        *(_HANDLE, _RNN, "const int32_t *"),
+        *(_DATA, "const void *", "const void *", _DATA, "void *"),
+        *(_TENSOR, "const void *", "const void *", "void *") * 2,
+        *("size_t", "const void *", *_SPACES),
+    ),
+    _device(
+        "cudnnRNNBackwardWeights_v8",
+        *(_HANDLE, _RNN, "cudnnWgradMode_t", "const int32_t *"),
+        *(_DATA, "const void *", _TENSOR, "const void *", _DATA, "const void *"),
+        *("size_t", "void *", *_SPACES),
+    ),
 )
