@@ -183,7 +183,10 @@ def _by_steps(
             outputs.append(found)
             last_h.append(torch.stack(ends_h))
             last_c.append(torch.stack(ends_c))
-        rows = [[torch.cat(parts) for parts in zip(*each, strict=True)] for each in zip(*outputs, strict=True)]
+        rows = [
+            [torch.cat(parts) for parts in zip(*each, strict=True)]
+            for each in zip(*outputs, strict=True)
+        ]
     width = network.proj_size * len(network.directions)
     y = torch.stack(
         [
