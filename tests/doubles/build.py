@@ -1,4 +1,4 @@
-"""Compiles the fake library: one call of the compiler for each variant."""
+"""Compiles libraries for tests: one call of the compiler for each."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ def build_fake(folder: Path, *defines: str) -> Path:
 
     ``defines``  WITHOUT_OPTIONAL, WITHOUT_REQUIRED, UNLOADABLE, DIES_ON_LOAD.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"libcudnn_{'_'.join(('fake', *defines)).lower()}.so.9"
-    with FileLock(folder / ".lock"):
+    return build_shared(target, "-O1", f"-I{CSRC}", *(f"-D{d}" for d in defines), str(SOURCE))
+
+
+def build_shared(target: Path, *arguments: str) -> Path:
+    """A shared library of these options and sources, compiled once for all processes."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(target.parent / ".lock"):
         if not target.exists():
             scratch = target.with_suffix(".part")
-            command = [*_compiler(), "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]
-            command += ["-shared", "-fPIC", f"-I{CSRC}", *(f"-D{d}" for d in defines)]
-            command += [str(SOURCE), "-o", str(scratch)]
+            command = [*_compiler(), "-std=c++17", "-Wall", "-Wextra", "-Werror"]
+            command += ["-shared", "-fPIC", *arguments, "-o", str(scratch)]
             done = subprocess.run(command, check=False, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
             scratch.rename(target)

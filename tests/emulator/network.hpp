@@ -20,8 +20,8 @@ struct Network {
     int hidden_size = 1;
     int proj_size = 1; // = hidden_size: no projection
     int num_layers = 1;
-    bool clips = false; // the cell state of an LSTM, after each step
-    bool clip_propagates_nan = false;
+    bool clips = false;               // the cell state of an LSTM, after each step
+    bool clip_propagates_nan = false; // else NaN becomes lclip
     double lclip = 0, rclip = 0;
 
     bool projects() const { return proj_size != hidden_size; }
@@ -51,7 +51,7 @@ std::vector<Part> parts(const Network &network);
 std::size_t weight_count(const Network &network);
 
 // What a forward pass of training keeps for the backward passes, and backward_data for
-// backward_weights: so many doubles.
+// backward_weights: so many doubles, whatever the lengths. It need not be zero before.
 std::size_t tape_count(const Network &network, const Batch &batch);
 
 // Arrays, row-major: x [steps, size, input_size], y [steps, size, proj_size × directions],
@@ -69,7 +69,7 @@ struct BackwardData {
     const double *weights, *hx, *cx, *mask;
     const double *dy, *dhy, *dcy;
     double *dx, *dhx, *dcx;
-    double *tape; // of the forward pass; the deltas of backward_weights are added to it
+    double *tape; // of the forward pass, used up; holds the deltas for backward_weights after
 };
 void backward_data(const Network &network, const Batch &batch, const BackwardData &arrays);
 
