@@ -1,0 +1,1 @@
+"""When to stop measuring, and what samples say: plain numbers in and out."""
