@@ -12,6 +12,7 @@ def command(json: Json = False) -> None:
     from pyharness.present.jsons import dumps
     from pyharness.present.presets import render_presets
     from pyharness.space.presets import preset_data
+    from pyharness.space.problems import problem_set_data
 
-    data = preset_data()
+    data = {**preset_data(), "problem_sets": problem_set_data()}
     typer.echo(dumps(data) if json else render_presets(data))

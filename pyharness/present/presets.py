@@ -9,16 +9,11 @@ from typing import Any
 def render_presets(data: dict[str, Any]) -> str:
     """Every preset with its size, then every call with its axes; ends without a newline.
 
-    ``data``  space.presets.preset_data().
+    ``data``  space.presets.preset_data(), and space.problems.problem_set_data() as problem_sets.
     """
-    lines = ["Presets"]
-    for preset in data["presets"]:
-        lines += textwrap.wrap(
-            f"{preset['name']:<18}{preset['problems']:>12,}  {preset['about']}",
-            96,
-            initial_indent="  ",
-            subsequent_indent=" " * 34,
-        )
+    lines = ["Presets of host calls (map, diff, rules)", *_listed(data["presets"])]
+    lines += ["", "Presets of problems to run (bench, memory, map --stages all)"]
+    lines += _listed(data["problem_sets"])
     for call in data["calls"]:
         lines += ["", f"{call['call']} ({call['stage']})"]
         for a in call["axes"]:
@@ -31,3 +26,15 @@ def render_presets(data: dict[str, Any]) -> str:
                     subsequent_indent=" " * 18,
                 )
     return "\n".join(lines)
+
+
+def _listed(presets: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for preset in presets:
+        lines += textwrap.wrap(
+            f"{preset['name']:<18}{preset['problems']:>12,}  {preset['about']}",
+            96,
+            initial_indent="  ",
+            subsequent_indent=" " * 34,
+        )
+    return lines

@@ -6,22 +6,14 @@ named has its default) or includes other presets.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from pyharness.errors import UsageError, unknown_name
+from pyharness.space import shipped
 from pyharness.space.grid import Grid, Space, make_grid
 from pyharness.spec.calls import CALLS, all_axes, call_named
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-_FOLDER = resources.files("pyharness.space") / "presets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +27,7 @@ class Preset:
 
 def preset_names() -> list[str]:
     """The names of all presets, sorted."""
-    return sorted(f.name[:-5] for f in _FOLDER.iterdir() if f.name.endswith(".toml"))
+    return shipped.names(shipped.SPACES)
 
 
 def load_preset(name: str) -> Preset:
@@ -43,9 +35,7 @@ def load_preset(name: str) -> Preset:
 
     Raises  UsageError if there is none, with the nearest names.
     """
-    if name not in preset_names():
-        raise unknown_name("preset", name, preset_names())
-    data: dict[str, Any] = tomllib.loads((_FOLDER / f"{name}.toml").read_text("utf-8"))
+    data = shipped.read(shipped.SPACES, name)
     grids: list[tuple[str, Mapping[str, str]]] = [
         (g["call"], {k: str(v) for k, v in g["axes"].items()}) for g in data.get("grid", ())
     ]
@@ -54,7 +44,11 @@ def load_preset(name: str) -> Preset:
     return Preset(name, data["about"], tuple(grids))
 
 
-def _parse_axes(axes: Sequence[str]) -> dict[str, str]:
+def parse_axes(axes: Sequence[str], known: Collection[str]) -> dict[str, str]:
+    """``name=v1,v2,…`` texts as axis name to values.
+
+    Raises  UsageError for a text without a name, a name given twice or not among the known.
+    """
     chosen: dict[str, str] = {}
     for text in axes:
         name, equals, values = text.partition("=")
@@ -62,8 +56,8 @@ def _parse_axes(axes: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"cannot read the axis {text!r}", "write name=value,value,…")
         if name in chosen:
             raise UsageError(f"the axis {name} is given twice", f"join them: {name}=v1,v2,…")
-        if name not in all_axes():
-            raise unknown_name("axis", name, all_axes())
+        if name not in known:
+            raise unknown_name("axis", name, known)
         chosen[name] = values
     return chosen
 
@@ -83,7 +77,7 @@ def build_space(preset: str | None, call: str | None, axes: Sequence[str]) -> Sp
     Raises   UsageError for anything unknown, for a call that the preset lacks, and for an axis that
              no chosen call has.
     """
-    chosen = _parse_axes(axes)
+    chosen = parse_axes(axes, all_axes())
     if preset is None and call is not None and not chosen:
         call_named(call)
         preset = "host"  # one problem would say nothing of a call
