@@ -1,0 +1,156 @@
+"""``pyharness memory``: what problems ask for, what grows with what, what fits, what to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from pyharness.cli.options import Axes, Json, Logs, Out, Timeout
+from pyharness.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyharness.api.scales import Named
+
+
+def command(
+    problem: Annotated[
+        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
+        typer.Argument(
+            help="key=value words, for example cell_mode=lstm hidden_size=256; what is not given "
+            "has its default.",
+            metavar="KEY=VALUE…",
+        ),
+    ] = None,
+    cudnn: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--cudnn",
+            help="Release, as for `pyharness try`: asked for the sizes where a GPU is, for what it "
+            "refuses elsewhere. Without it the formula alone answers.",
+            metavar="RELEASE",
+        ),
+    ] = None,
+    preset: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--preset", help="Named set of problems, see `pyharness presets`.", metavar="NAME"
+        ),
+    ] = None,
+    axis: Axes = None,
+    log: Logs = None,
+    inference: Annotated[
+        bool, typer.Option("--inference", help="Inference alone, not training.")
+    ] = False,
+    fit: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--fit", help="Bytes to fit, with their unit: 24GiB, 80GB, 500MB.", metavar="SIZE"
+        ),
+    ] = None,
+    vary: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--vary",
+            help="With --fit: find the largest value of this axis that fits: batch_size, "
+            "max_seq_length, hidden_size, num_layers or input_size.",
+            metavar="AXIS",
+        ),
+    ] = None,
+    advice: Annotated[
+        bool,
+        typer.Option(
+            "--advice",
+            help="Say what to change, and the bytes that each change saves; with --fit SIZE, which "
+            "of them fit.",
+        ),
+    ] = False,
+    device: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--device",
+            min=0,
+            help="Number of the GPU to ask (default: the first, where there is one).",
+            metavar="N",
+        ),
+    ] = None,
+    out: Out = None,
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Say how many bytes problems ask for: observed on a GPU, predicted by formula elsewhere.
+
+    Growth is said of one problem, or of several that differ in one axis. The formula and its
+    sources are printed with one problem.
+    """
+    from contextlib import nullcontext
+
+    from pyharness.api.memory_files import memory_folder, write_memory
+    from pyharness.api.scales import open_scales
+    from pyharness.api.weighing import Wishes, weigh
+    from pyharness.cli.progress import shown
+    from pyharness.present.jsons import dumps
+    from pyharness.present.memory import memory_data, render_memory
+    from pyharness.spec.byte_text import parse_bytes
+    from pyharness.spec.footprint import MODES
+    from pyharness.store.manifest import now
+
+    limit = None if fit is None else parse_bytes(fit, "--fit")
+    _check(limit, vary, advice, cudnn, device)
+    wishes = Wishes(limit, vary, advice)
+    problems = _problems(preset, axis or [], problem or [], log or [])
+    wishes.check([p for _, p in problems])
+    started = now()
+    with nullcontext() if out is None else memory_folder(out):
+        with shown("bytes") as progress:
+            scales = open_scales(cudnn, device, timeout, progress)
+        with scales, shown() as progress:
+            modes = MODES[:1] if inference else MODES
+            found = weigh(problems, modes, scales, wishes, progress)
+        if out is not None:
+            write_memory(found, scales.release, out, started)
+    if json:
+        typer.echo(dumps(memory_data(found)))
+        return
+    typer.echo(render_memory(found))
+    if out is not None:
+        typer.echo(f"\nTables in {out}")
+
+
+def _check(
+    limit: int | None, vary: str | None, advice: bool, cudnn: str | None, device: int | None
+) -> None:
+    """Sees that the options go together.
+
+    Raises  UsageError if not.
+    """
+    if vary is not None and limit is None:
+        raise UsageError(
+            f"--vary {vary} needs to know what has to fit", "give --fit, for example --fit 24GiB"
+        )
+    if limit is not None and vary is None and not advice:
+        raise UsageError(
+            "--fit needs to know what may change",
+            "add --vary batch_size for its largest value that fits, or --advice",
+        )
+    if device is not None and cudnn is None:
+        raise UsageError(
+            "--device needs a release to ask on it", "give --cudnn RELEASE, or leave it out"
+        )
+
+
+def _problems(
+    preset: str | None, axes: list[str], words: list[str], logs: list[str]
+) -> list[Named]:
+    """The problems that were given, with the names that a preset has for them."""
+    from pyharness.api.replaying import read_recording, require_problems
+    from pyharness.space.problems import problems_from
+
+    if logs:
+        if preset is not None or axes or words:
+            raise UsageError("--log brings its own problems", "leave the others out")
+        recording = read_recording(logs)
+        require_problems(recording)
+        return [(None, recorded.problem) for recorded in recording.problems]
+    chosen = problems_from(preset, axes, words).problems
+    return [(one.name if preset is not None else None, one.problem) for one in chosen]
