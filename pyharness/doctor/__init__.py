@@ -94,6 +94,7 @@ def diagnose(every: bool = False) -> Diagnosis:
     ]
     index = question.answer(INDEX_LIMIT_S)
     cache = look_at_cache(cached)
+    packages = look_at_packages()
     return Diagnosis(
         machine=look_at_machine(),
         compiled=compiled,
@@ -101,8 +102,8 @@ def diagnose(every: bool = False) -> Diagnosis:
         libraries=tuple(libraries),
         index=index,
         cache=cache,
-        packages=look_at_packages(),
-        findings=tuple(find(compiled, driver, libraries, index, cache)),
+        packages=packages,
+        findings=tuple(find(compiled, driver, libraries, index, cache, packages)),
     )
 
 

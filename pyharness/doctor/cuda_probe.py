@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 from importlib import import_module
 from typing import Any
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _NAME_BYTES = 256
+_LIBCUDA = os.environ.get("PYHARNESS_LIBCUDA") or "libcuda.so.1"  # as api.device chooses it
 
 
 def _driver_version() -> str | None:
@@ -62,7 +64,7 @@ def probe() -> dict[str, Any]:
     found: dict[str, Any] = {"loaded": False, "problem": "", "cuda_version": None, "gpus": []}
     found["version"] = _driver_version()
     try:
-        cuda: Any = ctypes.CDLL("libcuda.so.1")
+        cuda: Any = ctypes.CDLL(_LIBCUDA)
     except OSError as error:
         found["problem"] = str(error)
         return found
@@ -81,7 +83,7 @@ def probe() -> dict[str, Any]:
             found["problem"] = _words(cuda, status)
         found["gpus"] = [_device(cuda, ordinal) for ordinal in range(count.value)]
     except AttributeError as error:
-        found["problem"] = f"libcuda.so.1 is not complete: {error}"
+        found["problem"] = f"{_LIBCUDA} is not complete: {error}"
     return found
 
 

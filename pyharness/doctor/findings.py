@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyharness.doctor.driver import Driver
@@ -44,8 +44,9 @@ def find(
     libraries: Sequence[Library],
     index: IndexState,
     cache: CacheState,
+    packages: Mapping[str, str | None],
 ) -> Iterator[Finding]:
-    """Everything worth mending, the gravest first."""
+    """Everything worth mending, the gravest first. ``packages``: see look_at_packages."""
     if compiled.problem:
         yield Finding(
             compiled.problem,
@@ -72,6 +73,8 @@ def find(
             "folder of a machine that has a network",
         )
     yield from _of_gpu(driver, libraries)
+    if driver.gpus:
+        yield from _of_packages(driver, packages)
 
 
 def _of_shadows(libraries: Sequence[Library]) -> Iterator[Finding]:
@@ -205,6 +208,30 @@ def _of_gpu_run(driver: Driver, libraries: Sequence[Library]) -> Iterator[Findin
                 _GPU_RUN,
                 advice=f"a newer driver, or a release for CUDA {serves.split('.', 1)[0]}",
             )
+
+
+def _of_packages(driver: Driver, packages: Mapping[str, str | None]) -> Iterator[Finding]:
+    """Packages that a GPU run has more to say with."""
+    cuda = (driver.cuda_version or "").partition(".")[0]
+    cupy = f"cupy-cuda{cuda}x" if cuda in ("12", "13") else "cupy-cuda12x"
+    if packages.get("cupy", "") is None:  # where it is, it may be named after its CUDA
+        yield Finding(
+            "CuPy is not installed",
+            "comparing times with what the card itself reaches",
+            (f"pip install {cupy}",),
+        )
+    if packages.get("nvidia-ml-py") is None:
+        yield Finding(
+            "nvidia-ml-py is not installed",
+            "reading clocks, temperature and power, and leaving throttled samples out",
+            ("pip install nvidia-ml-py",),
+        )
+    if packages.get("torch") is None:
+        yield Finding(
+            "PyTorch is not installed",
+            "timing it beside cuDNN (--peer torch)",
+            ("pip install torch",),
+        )
 
 
 def _place(library: Library) -> str:

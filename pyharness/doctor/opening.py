@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyharness.device.launch import loader_path, worker_command
-from pyharness.engine.worker import Launch, Worker
+from pyharness.engine.process import Launch
+from pyharness.engine.worker import Worker
 from pyharness.errors import HarnessError, UsageError
 from pyharness.releases.check import check_library
 from pyharness.releases.model import loaded_version, sibling_dirs

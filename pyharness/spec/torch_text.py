@@ -14,6 +14,7 @@ from pyharness.spec.call_text import (
     read_call,
     read_shape,
 )
+from pyharness.spec.torch_algo import SMALL_H
 
 _EXAMPLE = "LSTM(256, 512, num_layers=2, proj_size=64)"
 _SIZES = (
@@ -49,8 +50,6 @@ _TYPES: dict[str | None, str] = {
     "float64": "double",
     "double": "double",
 }
-# The widest hidden_size for which PyTorch takes persist_static_small_h, forwards and backwards.
-_SMALL = {"rnn_relu": (384, 256), "rnn_tanh": (384, 256), "lstm": (192, 128), "gru": (192, 128)}
 
 
 def torch_problem(
@@ -230,7 +229,7 @@ def _algo(words: dict[str, str], args: dict[str, Any], packed: bool, notes: list
     """Adds the algorithm that PyTorch chooses; what it makes of the GPU goes to the notes."""
     words["algo"] = "standard"
     data_type, hidden = words["data_type"], args["hidden_size"]
-    forwards, backwards = _SMALL[words["cell_mode"]]
+    forwards, backwards = SMALL_H[words["cell_mode"]]
     if args["proj_size"] or packed:
         return
     if data_type != "double" and hidden <= forwards:

@@ -53,7 +53,9 @@ def diagnosis(*libraries: Library, findings: tuple[Finding, ...] = ()) -> Diagno
 def test_the_whole_screen() -> None:
     libraries = [cached("9.13.0.50", Opening("9.13.0", CALLS)), cached("9.12.0.46", None)]
     base = diagnosis(*libraries)
-    findings = tuple(find(base.compiled, base.driver, libraries, base.index, base.cache))
+    findings = tuple(
+        find(base.compiled, base.driver, libraries, base.index, base.cache, base.packages)
+    )
     text = render_doctor(dataclasses.replace(base, findings=findings), 80)
     assert text.splitlines() == [
         "pyharness 0.1.0, Python 3.12.1, Linux x86_64, 16 cores, 128 GB memory",

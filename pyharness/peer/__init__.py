@@ -1,0 +1,1 @@
+"""Peers: the same problems through a framework, in a process of its own that alone imports it."""
