@@ -1,27 +1,10 @@
 #include "shim/library.hpp"
 
-#include <dlfcn.h>
-
 namespace pyharness {
 
-namespace {
-
-template <class Function> Function *resolve(void *handle, const char *name) {
-    return reinterpret_cast<Function *>(dlsym(handle, name));
-}
-
-} // namespace
-
-Library::Library(const std::string &path) {
-    // Local, so that two libraries of one process (torch's and this one) do not answer for each
-    // other.
-    handle_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (handle_ == nullptr) {
-        const char *words = dlerror();
-        throw LoadError(words != nullptr ? words : path + ": cannot be loaded");
-    }
+Library::Library(const std::string &path) : object_(path) {
     std::string missing;
-#define PYHARNESS_RESOLVE(name) api_.name = resolve<abi::name>(handle_, #name);
+#define PYHARNESS_RESOLVE(name) api_.name = object_.function<abi::name>(#name);
 #define PYHARNESS_RESOLVE_REQUIRED(name)                                                           \
     PYHARNESS_RESOLVE(name)                                                                        \
     if (api_.name == nullptr) missing += missing.empty() ? #name : ", " #name;
@@ -37,7 +20,16 @@ std::string Library::status_name(abi::Status status) const {
 }
 
 bool Library::has(const std::string &symbol) const {
-    return dlsym(handle_, symbol.c_str()) != nullptr;
+    return object_.address(symbol.c_str()) != nullptr;
+}
+
+void Library::require_device_functions() const {
+    std::string missing;
+#define PYHARNESS_MISSING(name)                                                                    \
+    if (api_.name == nullptr) missing += missing.empty() ? #name : ", " #name;
+    PYHARNESS_CUDNN_DEVICE_FUNCTIONS(PYHARNESS_MISSING)
+#undef PYHARNESS_MISSING
+    if (!missing.empty()) throw LoadError(object_.path() + ": has no " + missing);
 }
 
 } // namespace pyharness

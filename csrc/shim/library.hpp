@@ -2,8 +2,8 @@
 #pragma once
 
 #include "abi/functions.hpp"
+#include "shim/shared_object.hpp"
 
-#include <stdexcept>
 #include <string>
 
 namespace pyharness {
@@ -15,18 +15,10 @@ struct Api {
 #undef PYHARNESS_MEMBER
 };
 
-// The file is no library that can be loaded, or no cuDNN: what() says which, with the loader's
-// words.
-class LoadError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
-
 class Library {
   public:
     // Opens the file at `path`. Throws LoadError if it cannot be loaded or lacks a symbol that
-    // every release from 8.5 on has. The library stays open until the process ends: cuDNN keeps
-    // global state and does not survive being closed.
+    // every release from 8.5 on has.
     explicit Library(const std::string &path);
 
     const Api &api() const { return api_; }
@@ -38,8 +30,11 @@ class Library {
     // Whether the release has the function of this C name.
     bool has(const std::string &symbol) const;
 
+    // Throws LoadError that names every function of the device path that is not there.
+    void require_device_functions() const;
+
   private:
-    void *handle_ = nullptr;
+    SharedObject object_;
     Api api_;
 };
 

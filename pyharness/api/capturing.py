@@ -15,15 +15,8 @@ from pathlib import Path
 from types import FrameType
 
 from pyharness.errors import UsageError
+from pyharness.logs.variables import DESTINATION, LOG_VARIABLES
 
-# 9.x reads the level, 8.x the other three; each leaves the other's alone.
-LOG_VARIABLES = {
-    "CUDNN_LOGLEVEL_DBG": "3",
-    "CUDNN_LOGINFO_DBG": "1",
-    "CUDNN_LOGWARN_DBG": "1",
-    "CUDNN_LOGERR_DBG": "1",
-}
-DESTINATION = "CUDNN_LOGDEST_DBG"
 _PROCESS = "%i"  # in the destination: the process
 _TERMINAL = Path("/dev/tty")
 HOW_TO_LOG = (

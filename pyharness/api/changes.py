@@ -16,7 +16,8 @@ from pyharness.analyze.comparison import Group
 from pyharness.analyze.map_diff import CallDiff, MapDiff
 from pyharness.errors import UsageError
 from pyharness.space.grid import from_labels
-from pyharness.spec.columns import AXIS_COLUMNS, TABLES
+from pyharness.spec.columns import AXIS_COLUMNS
+from pyharness.spec.tables import TABLES
 from pyharness.store.files import replacing, write_json
 from pyharness.store.grid_columns import GridColumns
 from pyharness.store.schema import table_schema

@@ -46,11 +46,19 @@ def map_folder(release: Release, space: Space, reasons: str, maps: Path) -> Path
 
     Returns  a folder that no other release, space or way of collecting reasons shares.
     """
+    return folder_name(release, space.name, space.fingerprint, reasons, maps)
+
+
+def folder_name(release: Release, problems: str, fingerprint: str, how: str, results: Path) -> Path:
+    """Where a run of a release lies that was made by name and not by --out.
+
+    Returns  a folder that no other release, problems or way of trying them shares.
+    """
     name = release.name
     if release.stamp is not None:  # a file that another one of the same version may replace
         digest = hashlib.sha256(release.stamp.encode()).hexdigest()[:12]
         name = f"{release.version or 'library'}-{digest}"
-    return maps / name / f"{_slug(space.name)}-{space.fingerprint}-{reasons}"
+    return results / name / f"{_slug(problems)}-{fingerprint}-{_slug(how)}"
 
 
 def row_reasons(space: Space) -> Reasons:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from pyharness.errors import HarnessError, UsageError
+from pyharness.releases.model import Release
 from pyharness.space.grid import Space
 from pyharness.store.files import full_disk_told, sweep
 from pyharness.store.manifest import NAME, Manifest, read_manifest
@@ -53,6 +55,19 @@ def _free(folder: Path) -> tuple[Path, int | None]:
             disk = shutil.disk_usage(place)
             return place, disk.free if disk.total else None  # total 0: /proc and its like
     return folder, None
+
+
+def release_data(release: Release) -> dict[str, Any]:
+    """What a manifest says of a release when a run begins."""
+    return {
+        "asked": release.name,
+        "name": release.name,
+        "version": release.version,
+        "cuda_major": release.cuda_major,
+        "path": str(release.path),
+        "stamp": release.stamp,
+        "origin": release.origin,
+    }
 
 
 def writable_folder(path: Path, option: str = "--out") -> None:

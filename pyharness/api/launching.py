@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from pyharness.device.launch import loader_path, worker_command
-from pyharness.engine.worker import Launch
+from pyharness.device.launch import loader_path, runner_command, worker_command
+from pyharness.engine.process import Launch
 from pyharness.releases.model import Release, sibling_dirs
 
 
 def launch_of(release: Release) -> Launch:
     """How workers of a release are started."""
+    return Launch(worker_command(), str(release.path), _environment(release))
+
+
+def runner_launch_of(release: Release) -> Launch:
+    """How runners of a release are started."""
+    return Launch(runner_command(), str(release.path), _environment(release))
+
+
+def _environment(release: Release) -> tuple[tuple[str, str], ...]:
     folders = release.library_dirs or sibling_dirs(release.path)
-    return Launch(worker_command(), str(release.path), (("LD_LIBRARY_PATH", loader_path(folders)),))
+    return (("LD_LIBRARY_PATH", loader_path(folders)),)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pyharness.api.diagnosis import explain_collapse
-from pyharness.api.folder import check_size, taken
+from pyharness.api.folder import check_size, release_data, taken
 from pyharness.api.launching import launch_of
 from pyharness.api.progress import Progress, silent
 from pyharness.api.stream import RowStream
@@ -66,15 +66,7 @@ def map_release(
     check_size(space, folder, options.reasons == "all", options.yes)
     fresh = Manifest(
         kind="map",
-        release={
-            "asked": release.name,
-            "name": release.name,
-            "version": release.version,
-            "cuda_major": release.cuda_major,
-            "path": str(release.path),
-            "stamp": release.stamp,
-            "origin": release.origin,
-        },
+        release=release_data(release),
         space={
             "name": space.name,
             "fingerprint": space.fingerprint,

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from pyharness.errors import UsageError
 from pyharness.spec.axes import PROJ_RULES
-from pyharness.spec.calls import all_axes
 from pyharness.spec.frameworks import FrameworkProblem, keras_problem, torch_problem
 from pyharness.spec.length_text import read_lengths
 from pyharness.spec.masks import MaskReading, read_mask, read_mask_file
 from pyharness.spec.problem import parse_problem
 from pyharness.spec.reading import Reading
+from pyharness.spec.run_axes import problem_axes
 
 _TABLES = (".parquet", ".csv")
 _WHOLE = re.compile(r"-?[0-9]+\.0")
@@ -167,7 +167,7 @@ def _from_row(path: Path, row: str) -> dict[str, str]:
         raise UsageError(f"{path} has no row {row}", f"it has {count:,}, counted from 0")
     if record.get("proj_rule") in PROJ_RULES:
         record["proj_size"] = record["proj_rule"]
-    return {n: _cell(record[n]) for n in all_axes() if n in record}
+    return {n: _cell(record[n]) for n in problem_axes() if n in record}
 
 
 def _parquet_row(path: Path, row: int) -> tuple[int, dict[str, Any] | None]:

@@ -20,16 +20,16 @@ from pyharness.errors import UsageError
 from pyharness.logs.reading import read_logs
 from pyharness.releases.model import Release
 from pyharness.spec.axes import RealAxis, parse_values, resolve_proj_size
-from pyharness.spec.calls import all_axes
 from pyharness.spec.columns import SCHEMA_VERSION
 from pyharness.spec.problem import CallTexts
 from pyharness.spec.recording import Recorded, Recording, Replay
+from pyharness.spec.run_axes import problem_axes
 from pyharness.store.files import write_json
 from pyharness.store.manifest import NAME, describe_environment, describe_host, now
 from pyharness.store.schema import write_rows
 
 _KIND = "replay"
-_AXES = all_axes()
+_AXES = problem_axes()
 
 
 def read_recording(logs: Sequence[Path | str], progress: Progress = silent) -> Recording:
@@ -92,14 +92,15 @@ def replay(
 
 
 @contextmanager
-def replay_folder(folder: Path) -> Iterator[None]:
+def replay_folder(folder: Path, kind: str = _KIND) -> Iterator[None]:
     """A folder that is free for a replay, or holds one; made for the block if it is not there.
 
     Where the block ends with an error, what was made and is empty is removed again.
 
-    Raises  UsageError if it holds something else, or nothing can be written there.
+    ``kind``  of another run that is written in one go, too.
+    Raises    UsageError if it holds something else, or nothing can be written there.
     """
-    _refuse_other_run(folder)
+    _refuse_other_run(folder, kind)
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     writable_folder(folder)
     try:
@@ -111,14 +112,14 @@ def replay_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def _refuse_other_run(folder: Path) -> None:
+def _refuse_other_run(folder: Path, own_kind: str) -> None:
     manifest = folder / NAME
     if manifest.exists():
         try:
             kind = json.loads(manifest.read_text("utf-8")).get("kind")
         except (ValueError, AttributeError):
             kind = None
-        if kind != _KIND:
+        if kind != own_kind:
             raise UsageError(f"{folder} holds another run", "give another --out")
     elif folder.is_dir() and any(not p.name.startswith(".") for p in folder.iterdir()):
         raise UsageError(
@@ -181,7 +182,7 @@ def _counts(counts: Mapping[str, int]) -> str | None:
 def _recorded_row(p: Recorded) -> dict[str, Any]:
     said = {f"{s.call} {s.status}: {s.reason}": n for s, n in p.said.items()}
     return {
-        **_axis_cells(p.problem.given),
+        **axis_cells(p.problem.given),
         "order": p.order,
         "count": p.count,
         "calls": _counts(p.calls),
@@ -196,7 +197,7 @@ def _recorded_row(p: Recorded) -> dict[str, Any]:
     }
 
 
-def _axis_cells(texts: Mapping[str, str]) -> dict[str, Any]:
+def axis_cells(texts: Mapping[str, str]) -> dict[str, Any]:
     """The axis columns of a row."""
     cells: dict[str, Any] = {}
     for name, text in texts.items():
@@ -220,7 +221,7 @@ def _validity_rows(replay: Replay) -> Iterator[dict[str, Any]]:
             for result in said:
                 key = (recorded.order, result.role, result.call)
                 if key not in kept:
-                    kept[key] = _axis_cells(_all_texts(made[result.role]))
+                    kept[key] = axis_cells(_all_texts(made[result.role]))
                 row = asdict(result)
                 del row["role"]
                 yield {"release": release, **kept[key], **row}

@@ -15,11 +15,13 @@ import typer
 
 from pyharness.cli import (
     audit,
+    bench,
     diff,
     doctor,
     explain,
     fetch,
     map,  # noqa: A004
+    memory,
     presets,
     releases,
     replay,
@@ -60,6 +62,8 @@ for _name, _module in (
     ("try", try_),
     ("explain", explain),
     ("map", map),
+    ("memory", memory),
+    ("bench", bench),
     ("diff", diff),
     ("rules", rules),
     ("replay", replay),

@@ -79,6 +79,14 @@ Timeout = Annotated[
         help="Seconds without an answer that count as a hang.",
     ),
 ]
+Device = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(
+        "--device",
+        min=0,
+        help="GPU by its number (default: the first). PYHARNESS_LIBCUDA names another libcuda.",
+    ),
+]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--out", help="Folder for the tables.", metavar="DIR"),

@@ -18,13 +18,28 @@ def shown(unit: str = "problems") -> Iterator[Progress]:
         yield silent
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        ProgressColumn,
+        Task,
+        TaskID,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as Bars
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How many a second, once that is known."""
+
+        def render(self, task: Task) -> Text:
+            return Text("" if task.speed is None else f"{task.speed:,.1f}/s")
 
     bars = Bars(
         TextColumn("{task.description}", markup=False),  # a path may have brackets
         BarColumn(),
         TextColumn("{task.completed:,.0f} of {task.total:,.0f} " + unit, markup=False),
+        Rate(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import mmap
 import os
-import resource
-import signal
 import sys
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from pyharness.device import core
+from pyharness.device.child import prepare
 from pyharness.spec import messages as m
 
 if TYPE_CHECKING:
     from pyharness.device import _core
-
-
-_MOST_OUTPUT_BYTES = 16 << 20
 
 
 class _Session:
@@ -90,16 +86,9 @@ def serve(connection: Connection, library_path: str, board_fd: int) -> None:
         connection.send_bytes(m.encode(answer))
 
 
-def _limit_output() -> None:
-    """Lets what the library prints stop at 16 MB: the parent keeps it in a file, reads its end."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_OUTPUT_BYTES, _MOST_OUTPUT_BYTES))
-
-
 def main() -> None:
     """Entry point: ``worker CONNECTION_FD BOARD_FD LIBRARY``."""
-    core().die_with_parent()
-    _limit_output()
+    prepare()
     connection_fd, board_fd, library_path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     serve(Connection(connection_fd), library_path, board_fd)
     # Past the library's own exit handlers: some releases crash in them when no driver is there.

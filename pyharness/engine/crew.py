@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pyharness.engine.worker import DEFAULT_CAPACITY, DEFAULT_TIMEOUT_S, Launch, Worker
+from pyharness.engine.process import Launch
+from pyharness.engine.worker import DEFAULT_CAPACITY, DEFAULT_TIMEOUT_S, Worker
 from pyharness.errors import HarnessError
 from pyharness.space.grid import Grid
 from pyharness.spec.ledger import Death, Ledger

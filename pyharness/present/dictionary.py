@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES, Column
+from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, Column
+from pyharness.spec.tables import TABLES
 
 _ABOUT = {
     "validity": "One row is one problem and the call that it was tried with.",
@@ -18,14 +19,18 @@ _ABOUT = {
     "audit": "One row is one documented rule, judged on one release.",
     "rules": "One row is one rule in the ordered list of a call: the first that matches decides.",
     "recorded": "One row is one distinct problem of the API logs that were read.",
+    "stages": "One row is one stage of one problem, on a GPU or, without one, on the host.",
+    "samples": "One row is one timed execution.",
+    "timings": "One row is one pass of one problem in one mode: its samples in a few numbers.",
+    "memory": "One row is what one problem asks for in one forward mode.",
     "explanations": "One row is one argument to blame for a refusal of a recorded problem.",
 }
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
-`diff.json` that says of what, where and how. `maps/`, `diff/` and `rules/` are where the commands
-put what they make; they are not under version control. `walk.md`, `explain.md` and `logs.md`
-are what the programs of the same names in `benchmarks/` printed.
+`diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `diff/` and `rules/` are where the
+commands put what they make; they are not under version control. `walk.md`, `explain.md` and
+`logs.md` are what the programs of the same names in `benchmarks/` printed.
 
 | folder | from | holds |
 |---|---|---|
@@ -35,13 +40,17 @@ are what the programs of the same names in `benchmarks/` printed.
 | `rules/…/SPACE/` | `pyharness rules` | `rules`, `rules.txt`, `rules.json` |
 | `audit/` | `pyharness audit --out` | `audit`, and a page that says what came of it |
 | your `--out` | `pyharness replay`, `map --log` | `recorded`, `validity`, `run.json` |
+| `stages/RELEASE/PROBLEMS/` | `pyharness map --stages all` | `stages`, `run.json` |
+| `bench/RUN/RELEASE/` | `pyharness bench` | `timings`, `samples`, `stages`, `run.json` |
+| your `--out` | `pyharness memory` | `memory`, `run.json` |
 | your `--out` | `pyharness explain --log` | the same and `explanations` |
 
 ## Data dictionary
 
-Generated from `pyharness/spec/columns.py` (schema {SCHEMA_VERSION}). A value that is not known is
-null. Units stand in the name: `_s` seconds. A table with several calls has the axes of all of them,
-null where a call has no such axis; words are dictionary-encoded.
+Generated from `pyharness/spec/tables.py` (schema {SCHEMA_VERSION}). A value that is not known is
+null. Units stand in the name: `_s` seconds, `_bytes`, `_hz`, `_w` watts, `_c` degrees Celsius. A
+table with several calls has the axes of all of them, null where a call has no such axis; words are
+dictionary-encoded.
 """
 
 

@@ -18,6 +18,19 @@ def bytes_text(size: float) -> str:
     return f"{size:,.{digits}f} GB"
 
 
+def binary_text(size: int) -> str:
+    """A size in binary units, three figures: ``512 B``, ``1.50 GiB``, ``24.0 GiB``."""
+    if size < 1024:
+        return f"{size} B"
+    value: float = size
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= 1024
+        if value < 999.5 or unit == "TiB":
+            break
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:,.{digits}f} {unit}"
+
+
 def seconds_text(seconds: float) -> str:
     """A duration: ``0.3 s``, ``42 s``, ``3 min 20 s``."""
     if seconds < 9.95:
@@ -26,6 +39,17 @@ def seconds_text(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def duration_text(seconds: float) -> str:
+    """A measured time, four figures: ``812.0 ns``, ``20.31 µs``, ``1.234 ms``, ``2.500 s``."""
+    value, unit = seconds * 1e9, "ns"
+    for larger in ("µs", "ms", "s"):
+        if value < 999.95:
+            break
+        value, unit = value / 1000, larger
+    digits = 3 if value < 9.9995 else 2 if value < 99.995 else 1
+    return f"{value:,.{digits}f} {unit}"
 
 
 def count_text(count: int, noun: str) -> str:

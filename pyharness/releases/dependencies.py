@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,9 @@ _MAJOR = re.compile(r"\.so\.(\d+)")
 _OURS = ("libcudnn", "libcublas", "libnvrtc", "libcudart")
 # sublibraries that libcudnn opens by name for the calls that need no GPU
 _OPENED = {8: ("ops_infer", "ops_train", "adv_infer", "adv_train"), 9: ("graph", "ops", "adv")}
+# those that it may open beyond them once there is a handle
+_OPENED_ON_DEVICE = {9: ("cnn", "heuristic", "engines_precompiled", "engines_runtime_compiled")}
+_NVRTC = {11: "libnvrtc.so.11.2"}  # CUDA 11 names its first compatible version
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,33 @@ def missing_dependencies(path: Path) -> list[MissingLibrary]:
         if nvrtc is not None:
             missing.setdefault(nvrtc.library, nvrtc)
     return list(missing.values())
+
+
+def missing_toolkit(path: Path, cuda_major: int | None, folders: Sequence[Path]) -> list[str]:
+    """The libraries of cuBLAS and NVRTC that the calls on a GPU open by name and would not find.
+
+    ``folders``  where the loader looks first.
+    Returns      their file names; none where the CUDA major is not known.
+    Raises       NotElfError if the file is no shared library.
+    Source       the names in the sublibraries of 8.9 to 9.28; their RUNPATH.
+    """
+    if cuda_major is None:
+        return []
+    places = [*folders, *_environment_dirs()]
+    for sublibrary in sorted(path.parent.glob("libcudnn_*.so.*")):
+        places += read_elf(sublibrary).search
+    names = (f"libcublas.so.{cuda_major}", f"libcublasLt.so.{cuda_major}")
+    wanted = (*names, _NVRTC.get(cuda_major, f"libnvrtc.so.{cuda_major}"))
+    return [name for name in wanted if find_library(name, places) is None]
+
+
+def missing_on_device(path: Path) -> list[str]:
+    """The sublibraries of a cuDNN beyond those of the host calls that are not beside it."""
+    library = Path(os.path.abspath(path))  # noqa: PTH100 - symlinks stay, as for $ORIGIN
+    major = _major(library, read_elf(library))
+    parts = _OPENED_ON_DEVICE.get(major or 0, ())
+    names = (f"libcudnn_{part}.so.{major}" for part in parts)
+    return [n for n in names if find_library(n, [library.parent, *_environment_dirs()]) is None]
 
 
 def package_hint(library: str) -> str:

@@ -208,7 +208,7 @@ SET_TENSOR_ND = Call(
 )
 
 CALLS = (SET_RNN_DESCRIPTOR, SET_CLIP_V8, SET_CLIP_V9, SET_RNN_DATA_DESCRIPTOR, SET_TENSOR_ND)
-STAGES = ("descriptor", "data", "state")
+HOST_STAGES = ("descriptor", "data", "state")
 
 
 def call_named(name: str) -> Call:

@@ -8,7 +8,66 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, get_args
+
+from pyharness.spec.device_messages import (
+    Capture,
+    Captured,
+    ClosePlan,
+    CreateHandle,
+    CudaFailed,
+    CudnnRefused,
+    DeviceOpened,
+    MeasurePeak,
+    NoMemory,
+    NoSuchDevice,
+    OpenDevice,
+    Peak,
+    RunStages,
+    Sample,
+    Sampled,
+    Staged,
+    StageDone,
+)
+from pyharness.spec.peer_messages import ModulePrepared, PeerReady, PrepareModule
+
+__all__ = [
+    "AskVersion",
+    "Capture",
+    "Captured",
+    "ClosePlan",
+    "CreateHandle",
+    "CudaFailed",
+    "CudnnRefused",
+    "DeviceOpened",
+    "Done",
+    "MeasurePeak",
+    "Message",
+    "ModulePrepared",
+    "NameStatuses",
+    "Named",
+    "NoMemory",
+    "NoSuchDevice",
+    "OpenDevice",
+    "Opened",
+    "Peak",
+    "PeerReady",
+    "PrepareModule",
+    "Refused",
+    "RunStages",
+    "Sample",
+    "Sampled",
+    "StageDone",
+    "Staged",
+    "TimeRows",
+    "Timed",
+    "UseGrid",
+    "Version",
+    "WalkRange",
+    "WalkRows",
+    "decode",
+    "encode",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +162,10 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The worker could not do what was asked. ``what``: load, request, call or internal."""
+    """The worker could not do what was asked.
+
+    ``what``  load, driver, memory, unsupported, request or call.
+    """
 
     kind: ClassVar[str] = "refused"
     what: str
@@ -117,30 +179,34 @@ Message = (
     | TimeRows
     | NameStatuses
     | AskVersion
+    | OpenDevice
+    | CreateHandle
+    | RunStages
+    | Capture
+    | Sample
+    | ClosePlan
     | Opened
     | Version
     | Done
     | Timed
     | Named
+    | DeviceOpened
+    | NoSuchDevice
+    | StageDone
+    | NoMemory
+    | Staged
+    | Captured
+    | Sampled
+    | CudaFailed
+    | CudnnRefused
+    | MeasurePeak
+    | Peak
+    | PrepareModule
+    | PeerReady
+    | ModulePrepared
     | Refused
 )
-_TYPES: dict[str, type[Message]] = {
-    t.kind: t
-    for t in (
-        UseGrid,
-        WalkRange,
-        WalkRows,
-        TimeRows,
-        NameStatuses,
-        AskVersion,
-        Opened,
-        Version,
-        Done,
-        Timed,
-        Named,
-        Refused,
-    )
-}
+_TYPES: dict[str, type[Message]] = {t.kind: t for t in get_args(Message)}
 
 
 def encode(message: Message) -> bytes:

@@ -9,10 +9,12 @@ from pyharness.errors import UsageError, unknown_name
 from pyharness.spec import calls as c
 from pyharness.spec.axes import INT_MAX, INT_MIN, parse_values, resolve_proj_size
 from pyharness.spec.enums import CELL_MODE, DIRECTION_MODE
+from pyharness.spec.run_axes import RUN_DEFAULTS, problem_axes
 from pyharness.spec.seq_lengths import literal_lengths
 
 _BIDIRECTIONAL = DIRECTION_MODE.parse("bidirectional")
 _LSTM = CELL_MODE.parse("lstm")
+_DEFAULTS = (*(call.defaults for call in c.CALLS), RUN_DEFAULTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,10 @@ class Problem:
 
     @property
     def defaults(self) -> dict[str, str]:
-        """What was not given of the network and the batch: axis name to what it is then."""
+        """What was not given of the network and the batch: axis name to what it is then.
+
+        Of a run only what is given counts: the host calls do not read it.
+        """
         texts: dict[str, str] = {}
         clipping = (c.SET_CLIP_V9,) if self.clips else ()
         for call in (c.SET_RNN_DESCRIPTOR, *clipping, c.SET_RNN_DATA_DESCRIPTOR):
@@ -87,18 +92,18 @@ class Problem:
         return frozenset(
             name
             for name, text in self.given.items()
-            if any(call.defaults.get(name, text) != text for call in c.CALLS)
+            if any(defaults.get(name, text) != text for defaults in _DEFAULTS)
         )
 
     def value(self, name: str) -> int:
         """The value of an axis: what was given, what follows from it, or the first default."""
-        axis = c.all_axes()[name]
+        axes = problem_axes()
         follows = self._from_lengths() if name in ("batch_size", "max_seq_length") else {}
-        for call in c.CALLS:
-            if name in call.defaults:
-                text = self.given.get(name, follows.get(name, call.defaults[name]))
-                return parse_values(axis, text)[0]
-        raise unknown_name("axis", name, c.all_axes())
+        for defaults in _DEFAULTS:
+            if name in defaults:
+                text = self.given.get(name, follows.get(name, defaults[name]))
+                return parse_values(axes[name], text)[0]
+        raise unknown_name("axis", name, axes)
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -175,7 +180,7 @@ def parse_problem(words: Sequence[str]) -> Problem:
     Raises  UsageError for an unknown key or value, or for a key that is given several values.
     """
     given: dict[str, str] = {}
-    axes = c.all_axes()
+    axes = problem_axes()
     for word in words:
         name, equals, text = word.partition("=")
         if not equals:

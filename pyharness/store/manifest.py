@@ -50,6 +50,7 @@ _SHAPE = {
     "absent_calls": [str],
     "results": dict,
     "notes": [str],
+    "device?": dict,
 }
 _RESULTS = {  # of a run that is complete
     "rows": int,
@@ -102,8 +103,9 @@ class Manifest:
     ``release``   asked, name, version, cuda_major, path, origin, loaded (cudnnGetVersion), and
                   stamp: what tells an unversioned file from another.
     ``space``     name, fingerprint, and the grids with the labels of each axis.
-    ``state``     running, complete, or stopped (no worker survived; see notes).
+    ``state``     running, complete, interrupted, or stopped (no worker survived; see notes).
     ``results``   filled at the end: rows by outcome, checks, seconds spent.
+    ``device``    the GPU, as spec.device_facts has it; empty where only the host was asked.
     """
 
     kind: str
@@ -122,16 +124,18 @@ class Manifest:
     absent_calls: list[str] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    device: dict[str, Any] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What makes two runs the same: kind, library, problems, and what is collected of each."""
+        """What makes two runs the same: kind, library, problems, device, what is collected."""
         return (
             self.kind,
             self.release["asked"],
             self.release["stamp"],
             self.space["fingerprint"],
             self.reasons,
+            self.device.get("name"),
         )
 
     @property

@@ -63,11 +63,7 @@ class MapFolder:
 
     def rows_of(self, table: str) -> list[dict[str, Any]]:
         """A small table as plain rows; none if the run did not write it."""
-        path = self.folder / f"{table}.parquet"
-        if not path.exists():
-            return []
-        with _readable(path):
-            return list(pq.read_table(path).to_pylist())
+        return read_rows(self.folder, table)
 
     def statuses(self, grid: Grid) -> GridStatuses:
         """The statuses of one of its grids, and the reasons if they were kept for every row.
@@ -125,6 +121,18 @@ class MapFolder:
             f"its manifest says {expected:,}",
             _DAMAGED,
         )
+
+
+def read_rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    """A small table of a result folder as plain rows; none if the run did not write it.
+
+    Raises  UsageError if it cannot be read.
+    """
+    path = folder / f"{table}.parquet"
+    if not path.exists():
+        return []
+    with _readable(path):
+        return list(pq.read_table(path).to_pylist())
 
 
 @contextmanager

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyharness.spec.columns import SCHEMA_VERSION, TABLES, Column
+from pyharness.spec.columns import SCHEMA_VERSION, Column
+from pyharness.spec.tables import TABLES
 from pyharness.store.files import replacing
 
 _TYPES = {
@@ -19,6 +21,7 @@ _TYPES = {
     "float64": pa.float64(),
 }
 VERSION_KEY = b"pyharness.schema"
+_BATCH = 50_000  # rows that are held as Python objects
 
 
 def arrow_type(column: Column) -> pa.DataType:
@@ -34,14 +37,21 @@ def table_schema(table: str) -> pa.Schema:
     )
 
 
-def write_rows(path: Path, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes a small table from rows; a column that a row lacks is null there.
+def write_rows(path: Path, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes a table from rows, some at a time; a column that a row lacks is null there.
 
     Raises  HarnessError if the disk is full.
     """
     schema = table_schema(table)
-    data = pa.table(
-        {f.name: pa.array([r.get(f.name) for r in rows], f.type) for f in schema}, schema=schema
-    )
-    with replacing(path) as scratch:
-        pq.write_table(data, scratch, compression="zstd")
+    left = iter(rows)
+    with (
+        replacing(path) as scratch,
+        pq.ParquetWriter(scratch, schema, compression="zstd") as writer,
+    ):
+        batch = list(islice(left, _BATCH))
+        while True:
+            columns = {f.name: pa.array([r.get(f.name) for r in batch], f.type) for f in schema}
+            writer.write_table(pa.table(columns, schema=schema))
+            batch = list(islice(left, _BATCH))
+            if not batch:
+                break

@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from pyharness.space.grid import Grid
-from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES
+from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION
 from pyharness.spec.ledger import FAILED, Death, Ledger
+from pyharness.spec.tables import TABLES
 from pyharness.store.grid_columns import GridColumns, index_type
 from pyharness.store.schema import VERSION_KEY, arrow_type
 

@@ -20,7 +20,8 @@ from pyharness.api.mapping import MapOptions, map_release
 from pyharness.api.public import diff
 from pyharness.releases import Release
 from pyharness.space.presets import build_space
-from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES
+from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION
+from pyharness.spec.tables import TABLES
 from pyharness.store.reading import MapFolder, read_frame
 from tests.doubles import rules
 from tests.doubles.build import CSRC, SOURCE

@@ -12,7 +12,7 @@ import pytest
 
 from pyharness.api.reading import Sources, read_problem
 from pyharness.errors import UsageError
-from pyharness.spec.columns import TABLES
+from pyharness.spec.tables import TABLES
 from pyharness.store.schema import write_rows
 
 

@@ -14,7 +14,7 @@ import pyharness
 
 ROOT = Path(pyharness.__file__).parent
 LOWER = frozenset({"spec", "space", "measure", "reference", "releases", "device", "engine"})
-ALL = LOWER | {"logs", "store", "analyze", "present", "doctor", "cli", "api"}
+ALL = LOWER | {"logs", "peer", "store", "analyze", "present", "doctor", "cli", "api"}
 # The package may import these others; errors and its own files always.
 LAYERS: dict[str, frozenset[str]] = {
     "spec": frozenset(),
@@ -27,6 +27,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "store": frozenset({"spec", "space"}),
     "analyze": frozenset({"spec", "measure"}),
     "logs": frozenset({"spec"}),
+    "peer": frozenset({"spec", "logs", "device", "engine"}),
     "present": frozenset({"spec", "analyze"}),
     "doctor": frozenset({"spec", "space", "releases", "device", "engine", "present"}),
     "api": ALL,
@@ -41,10 +42,11 @@ OTHERS: dict[str, frozenset[str] | None] = {
     "measure": frozenset({"numpy", "scipy"}),
     "reference": frozenset({"numpy"}),
     "releases": None,
-    "device": frozenset(),
-    "engine": frozenset({"numpy"}),
+    "device": frozenset({"numpy", "cupy"}),
+    "engine": frozenset({"numpy", "pynvml"}),
     "store": frozenset({"numpy", "pyarrow", "pandas"}),
     "logs": frozenset(),
+    "peer": frozenset({"torch"}),
     "analyze": frozenset({"numpy", "scipy", "pandas", "pyarrow", "duckdb"}),
     "present": None,
     "doctor": None,

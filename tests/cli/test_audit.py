@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from pyharness.releases import Release
-from pyharness.spec.columns import TABLES
+from pyharness.spec.tables import TABLES
 from tests.cli import test_main
 from tests.cli.test_main import Run
 

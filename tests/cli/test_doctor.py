@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from pyharness import doctor
 from pyharness.cli.main import app
-from pyharness.doctor import driver, libraries
+from pyharness.doctor import driver, libraries, machine
 from pyharness.releases import REQUIRED_SYMBOLS, Release, installed, list_offers
 from pyharness.releases import fetch as fetch_offer
 from tests.releases import conftest as local
@@ -451,3 +451,24 @@ def test_one_screen(fake: Path, place, tmp_path: Path, monkeypatch) -> None:
     assert [line for line in lines if len(line) > 80] == []
     assert "\x1b" not in result.stdout
     assert lines[-1] == "Mapping what a release accepts (map, diff, try) works here."
+
+
+def test_what_a_gpu_run_would_say_more_with(fake: Path, place, add_cuda, monkeypatch) -> None:
+    folder = place(fake)
+    had = {"torch": "2.13.0", "nvidia-ml-py": "13.0", "cupy-cuda12x": "14.0"}
+    monkeypatch.setattr(machine, "_version", had.get)
+    add_cuda(folder, CUDA % {"init": 0})
+    _, found = examine()
+    assert found["packages"].items() >= had.items()
+    assert not findings(found, "is not installed")
+    had.clear()
+    _, found = examine()
+    commands = {f["what"]: f["commands"] for f in findings(found, "is not installed")}
+    assert commands == {
+        "CuPy is not installed": ["pip install cupy-cuda12x"],
+        "nvidia-ml-py is not installed": ["pip install nvidia-ml-py"],
+        "PyTorch is not installed": ["pip install torch"],
+    }
+    (folder / "libcuda.so.1").unlink()
+    _, found = examine()
+    assert not findings(found, "is not installed"), "without a GPU nobody needs them"

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyharness.api import explaining_logs
-from pyharness.spec.columns import TABLES
+from pyharness.spec.tables import TABLES
 from tests.cli import test_main, test_replay
 from tests.cli.test_main import Run
 

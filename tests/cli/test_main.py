@@ -21,6 +21,7 @@ from pyharness.cli import (
     fetch,
     main,
     map,  # noqa: A004
+    memory,
     presets,
     releases,
     replay,
@@ -33,6 +34,7 @@ from pyharness.space.presets import build_space, preset_names
 COMMANDS = {
     "diff": diff,
     "map": map,
+    "memory": memory,
     "try": try_,
     "explain": explain,
     "rules": rules,

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyharness.releases import Release
-from pyharness.spec.columns import TABLES
 from pyharness.spec.footprint import TERMS, predict
 from pyharness.spec.problem import parse_problem
+from pyharness.spec.tables import TABLES
 from tests.cli import test_main
 from tests.cli.test_main import Run
 from tests.emulator.build import EmulatedRelease

@@ -25,7 +25,7 @@ import pytest
 from pyharness.releases import Release
 from pyharness.spec.axes import parse_values
 from pyharness.spec.calls import SET_RNN_DESCRIPTOR, all_axes
-from pyharness.spec.columns import TABLES
+from pyharness.spec.tables import TABLES
 from tests.cli import test_main
 from tests.cli.test_main import Run
 from tests.logs.items import command, environment, random_item, record
@@ -132,17 +132,20 @@ def test_tables_of_an_earlier_replay_do_not_stay(run: Run, log: Path, tmp_path: 
 def test_a_full_disk_does_not_spoil_the_folder(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    write_table, write_text = pq.write_table, Path.write_text
+    write_text = Path.write_text
     words = ("explain", "--cudnn", NEW, "--log", log, "--out", tmp_path / "out")
 
     def fill(path: Path) -> None:
         if name in path.name:
             raise OSError(errno.ENOSPC, "No space left on device")
 
+    class Filling(pq.ParquetWriter):
+        def __init__(self, path: Path, *arguments: object, **options: object) -> None:
+            fill(path)
+            super().__init__(path, *arguments, **options)
+
     with monkeypatch.context() as planted:
-        planted.setattr(
-            pq, "write_table", lambda data, path, **o: fill(path) or write_table(data, path, **o)
-        )
+        planted.setattr(pq, "ParquetWriter", Filling)
         planted.setattr(Path, "write_text", lambda path, *o: fill(path) or write_text(path, *o))
         said = run(*words)
         assert said.code == 1

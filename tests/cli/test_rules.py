@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pyharness.spec.columns import TABLES
+from pyharness.spec.tables import TABLES
 from tests.cli import test_main
 from tests.cli.test_main import Run
 

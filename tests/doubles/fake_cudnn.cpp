@@ -278,7 +278,9 @@ int *needs_it = &nobody_defines_this;
 
 } // extern "C"
 
-// What is defined here is what pyharness declares.
+// What is defined here is what pyharness declares of the calls that need no GPU.
+#undef PYHARNESS_CUDNN_DEVICE_FUNCTIONS
+#define PYHARNESS_CUDNN_DEVICE_FUNCTIONS(OPTIONAL)
 #if !defined(WITHOUT_OPTIONAL) && !defined(WITHOUT_REQUIRED)
 #define SAME_TYPE(name) static_assert(std::is_same_v<decltype(::name), pyharness::abi::name>);
 PYHARNESS_CUDNN_FUNCTIONS(SAME_TYPE, SAME_TYPE)

@@ -52,8 +52,10 @@ EMULATOR_API void stick(pyharness::abi::CuResult error);
 EMULATOR_API std::size_t room(const void *pointer);
 
 // Puts work at the end of a stream, or into the graph that the stream is captured to. `cost_ns` is
-// its time on the virtual device; noise, drift and throttling are added here. `cold` is what it
-// costs more after the L2 cache was flushed. False if the stream does not exist.
+// its time on the virtual device; noise, drift, throttling, outliers and `slower` are added here,
+// if it is more than 0: then it is a pass. `cold` is what a pass costs more after the L2 cache was
+// flushed. False if the stream does not exist, or if its capture is spoiled already. A null stream
+// is the context's own.
 EMULATOR_API bool enqueue(void *stream, double cost_ns, double cold_ns, std::function<void()> work);
 // Whether the stream is being captured; and how a captured call spoils the capture.
 EMULATOR_API bool capturing(void *stream);

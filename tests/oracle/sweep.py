@@ -1,6 +1,6 @@
 """Run as a program: random problems through the compiled plan, compared with the oracle.
 
-``python -m tests.oracle.sweep LIBCUDNN LIBCUDA COUNT SEED`` prints one JSON object: how many
+``python -m tests.oracle.sweep LIBCUDNN LIBCUDA COUNT SEED TYPE…`` prints one JSON object: how many
 problems and tensors were compared, and every difference. A process apart, because an opened library
 stays in its process.
 """
@@ -75,15 +75,15 @@ def compare(core_: Any, handle: Any, arena: Any, problem: Problem, found: Compar
     plan = core_.Plan(handle, arena, settings)
     try:
         for stage in STAGES[:4]:
-            _passed(plan, stage, found, problem)
+            _passed(plan, stage)
         plan.allocate()
-        _passed(plan, "build", found, problem)
+        _passed(plan, "build")
         given = {
             n: plan.read(n) for n in plan.names() if n in ("x", "dy", "hx", "cx", "dhy", "dcy")
         }
         weights = _weights(plan, data_type, "w")
         for stage in STAGES[5:]:
-            _passed(plan, stage, found, problem)
+            _passed(plan, stage)
             if stage == "forward_inference":
                 inference = {n: plan.read(n) for n in ("y", "hy")}
         x, y = problem.widths
@@ -130,14 +130,20 @@ def compare(core_: Any, handle: Any, arena: Any, problem: Problem, found: Compar
         for word in plan.broken_guards():
             found.differences.append(f"{where}: {word}")
         found.problems += 1
+    except Refused as refused:
+        found.differences.append(f"{problem.command}: {refused}")
     finally:
         plan.close()
 
 
-def _passed(plan: Any, stage: str, found: Comparison, problem: Problem) -> None:
+class Refused(Exception):
+    """A call that should be accepted is not."""
+
+
+def _passed(plan: Any, stage: str) -> None:
     for call, status, reason in plan.run(stage):
         if status != 0:
-            found.differences.append(f"{problem.command}: {stage}: {call} {status} {reason}")
+            raise Refused(f"{stage}: {call} {status} {reason}")
 
 
 def main() -> None:
@@ -152,7 +158,7 @@ def main() -> None:
     arena = core_.Arena(device)
     found, draw = Comparison(), random.Random(seed)
     for _ in range(count):
-        compare(core_, handle, arena, Problem(random_words(draw)), found)
+        compare(core_, handle, arena, Problem(random_words(draw, sys.argv[5:])), found)
         if len(found.differences) > _MOST_SAID:
             break
     del handle

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pyharness.present.dictionary import render_dictionary
-from pyharness.spec.columns import TABLES
+from pyharness.spec.tables import TABLES
 
 PAGE = Path(__file__).parents[2] / "results" / "README.md"
 

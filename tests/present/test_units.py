@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyharness.present.units import bytes_text, count_text, path_text, seconds_text
+from pyharness.present.units import binary_text, bytes_text, count_text, path_text, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,24 @@ from pyharness.present.units import bytes_text, count_text, path_text, seconds_t
 )
 def test_bytes(size: int, text: str) -> None:
     assert bytes_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (1536, "1.50 KiB"),
+        (10_235, "10.0 KiB"),
+        (1023 * 1024, "1.00 MiB"),  # never "1023 KiB"
+        (24 << 30, "24.0 GiB"),
+        (212 << 30, "212 GiB"),
+        (5 << 50, "5,120 TiB"),
+    ],
+)
+def test_binary_bytes(size: int, text: str) -> None:
+    assert binary_text(size) == text
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from pyharness.space.grid import Grid, make_grid
 from pyharness.spec.calls import call_named
-from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION, TABLES
+from pyharness.spec.columns import AXIS_COLUMNS, SCHEMA_VERSION
 from pyharness.spec.ledger import FAILED, Death, Ledger
+from pyharness.spec.tables import TABLES
 from pyharness.store.grid_columns import GridColumns
 from pyharness.store.schema import VERSION_KEY, table_schema, write_rows
 from pyharness.store.validity import ValidityWriter, group_rows

@@ -9,11 +9,12 @@ from pyharness.spec.axes import EnumAxis, RealAxis, resolve_proj_size
 from pyharness.spec.calls import CALLS, all_axes
 from pyharness.spec.enums import CLIP_MODE, DIRECTION_MODE
 from pyharness.spec.problem import Problem
+from pyharness.spec.run_axes import problem_axes
 from pyharness.spec.seq_lengths import resolve_seq_lengths
 
 HOST_CALLS = frozenset(c.name for c in CALLS)
 
-# Only a program that runs can say these.
+# Only a program that runs can say these, or a problem that gives the run axis of _OF_RUN.
 BEYOND: Mapping[str, str] = {
     "add_grad": "what backward weights does with the gradient buffer: add or set",
     "backward_data_called": "whether backward data ran before backward weights",
@@ -68,6 +69,14 @@ _DERIVED: Mapping[str, tuple[str, ...]] = {
     "seq_lengths": ("seq_lengths", "max_seq_length", "batch_size"),
     "directions": ("direction_mode",),
 }
+# What a run axis says, where a problem gives it: field to the axis.
+_OF_RUN: Mapping[str, str] = {
+    "cx_null": "initial_states",
+    "dev_seq_lengths": "dev_seq_lengths",
+    "dev_seq_lengths_null": "dev_seq_lengths",
+    "dropout_rate": "dropout_rate",
+    "hx_null": "initial_states",
+}
 # A pattern means the same for a longer batch: no predicate counts the sequences.
 _MOST_SEQUENCES = 4096
 
@@ -86,6 +95,8 @@ def sources_of(field: str) -> tuple[str, ...]:
         return ("hidden_size", "proj_size", "direction_mode")
     if underscore and side in ("x", "y"):
         return axes_of(rest)
+    if field in _OF_RUN:
+        return (_OF_RUN[field],)
     return () if field in BEYOND else axes_of(field)
 
 
@@ -125,4 +136,22 @@ def facts_of(problem: Problem) -> dict[str, Any]:
         facts[f"{side}_seq_lengths"] = facts["seq_lengths"]
     if "vector_size" in problem.given:
         facts["x_vector_size"] = at["vector_size"]
-    return facts
+    return {**facts, **_facts_of_run(problem, facts)}
+
+
+def _facts_of_run(problem: Problem, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the run axes say that are given: nobody else knows what a program will do."""
+    axes = problem_axes()
+    said = {n: axes[n].label(problem.value(n)) for n in problem.given if n in _OF_RUN.values()}
+    told: dict[str, Any] = {}
+    if facts["dropout"] == "null":
+        told["dropout_rate"] = 0.0
+    elif "dropout_rate" in said:
+        told["dropout_rate"] = float(said["dropout_rate"])
+    if "initial_states" in said:
+        told["hx_null"] = told["cx_null"] = said["initial_states"] == "null"
+    if said.get("dev_seq_lengths", "rule") != "rule":  # the rule differs between releases
+        told["dev_seq_lengths_null"] = said["dev_seq_lengths"] == "null"
+    if said.get("dev_seq_lengths") == "given":
+        told["dev_seq_lengths"] = facts["seq_lengths"]
+    return told

@@ -1,0 +1,136 @@
+"""A case as it is taken through the stages: from what a runner answers to results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyharness.spec import messages as m
+from pyharness.spec.ledger import Death
+from pyharness.spec.stage_results import CaseResult, Outcome, StageResult, outcome_of
+from pyharness.spec.stages import CALLS, blocked_by, stages_until
+
+ALLOCATION = "cuMemAlloc_v2"
+_ENDED = {
+    "unsupported": "was refused",
+    "failed": "failed",
+    "out_of_memory": "is out of memory",
+}
+
+
+def skipped(until: str, why: str, provenance: str) -> CaseResult:
+    """A case that cannot be tried at all."""
+    return CaseResult(
+        tuple(
+            StageResult(stage, CALLS[stage], None, None, "skipped", why, provenance)
+            for stage in stages_until(until)
+        )
+    )
+
+
+def end_words(death: Death) -> str:
+    """How a process ended, in a line, with the last that it said."""
+    said = death.output.splitlines()
+    return f"the worker ended: {death.cause}" + (f"; it said: {said[-1]}" if said else "")
+
+
+def cuda_words(failed: m.CudaFailed) -> str:
+    """A failure of the CUDA driver in a line."""
+    return f"{failed.call}: {failed.name} ({failed.code}): {failed.text}"
+
+
+class Case:
+    """The stages of one problem, as they come.
+
+    ``broken``  the process that runs it must not be used again.
+    """
+
+    def __init__(self, until: str, provenance: str) -> None:
+        self._until = until
+        self._provenance = provenance
+        self._results: dict[str, StageResult] = {}
+        self._asked: int | None = None
+        self._free: int | None = None
+        self._sizes: dict[str, int] | None = None
+        self.broken = False
+
+    @property
+    def next_stage(self) -> str:
+        """The first stage that may be under way."""
+        ended = self._ended()
+        open_stages = [
+            s
+            for s in stages_until(self._until)
+            if s not in self._results and not blocked_by(s, ended)
+        ]
+        return open_stages[0] if open_stages else self._until
+
+    def done(self, answer: m.StageDone) -> None:
+        """Takes a stage whose calls were made."""
+        if not answer.records:
+            self._add(answer.stage, CALLS[answer.stage], "skipped", "not needed here")
+            return
+        call, status, code, reason = _deciding(answer.records)
+        outcome = outcome_of(status)
+        words = reason or None
+        if answer.broken:
+            outcome = "failed"
+            words = f"it wrote outside of its buffers: {'; '.join(answer.broken)}"
+        self.broken |= outcome == "failed"
+        self._add(answer.stage, call, outcome, words, status, code)
+
+    def no_memory(self, answer: m.NoMemory) -> None:
+        """Takes a stage that found no memory."""
+        self._asked, self._free = answer.asked_bytes, answer.free_bytes
+        words = f"{answer.asked_bytes:,} bytes were asked for, {answer.free_bytes:,} are free"
+        self._add(answer.stage or self.next_stage, ALLOCATION, "out_of_memory", words)
+
+    def failed(self, trace: tuple[str, str], words: str) -> None:
+        """Takes a failure of the whole process, which was in the stage and call of the trace."""
+        self.broken = True
+        stage, call = trace
+        if stage in self._results:
+            call = ""  # it had not begun what comes next
+        if stage in self._results or stage not in stages_until(self._until):
+            stage = self.next_stage
+        self._add(stage, call or CALLS[stage], "failed", words)
+
+    def sized(self, sizes: dict[str, int] | None) -> None:
+        """Takes the sizes that were told."""
+        self._sizes = sizes
+
+    def result(self) -> CaseResult:
+        """Every stage: those that were not tried with why."""
+        ended = self._ended()
+        last = next((s for s in reversed(self._results) if s in ended), None)
+        results = []
+        for stage in stages_until(self._until):
+            if stage not in self._results:
+                cause = blocked_by(stage, ended) or last
+                assert cause is not None, "a stage is missing for no reason"
+                why = f"{cause} {_ENDED[ended[cause]]}"
+                self._add(stage, CALLS[stage], "skipped", why)
+            results.append(self._results[stage])
+        return CaseResult(tuple(results), self._sizes, self._asked, self._free)
+
+    def _ended(self) -> dict[str, Outcome]:
+        """The stages that did not pass though they were tried."""
+        return {s: r.outcome for s, r in self._results.items() if r.outcome in _ENDED}
+
+    def _add(
+        self,
+        stage: str,
+        call: str,
+        outcome: Outcome,
+        reason: str | None,
+        status: str | None = None,
+        code: int | None = None,
+    ) -> None:
+        self._results[stage] = StageResult(
+            stage, call, status, code, outcome, reason, self._provenance
+        )
+
+
+def _deciding(records: Sequence[Sequence[str | int]]) -> tuple[str, str, int, str]:
+    """The call that decides a stage: the first that was not accepted, or else the last."""
+    call, status, code, reason = next((r for r in records if r[1] != "SUCCESS"), records[-1])
+    return str(call), str(status), int(code), str(reason)
