@@ -28,9 +28,9 @@ _ABOUT = {
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
-`diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `diff/` and `rules/` are where the
-commands put what they make; they are not under version control. `walk.md`, `explain.md` and
-`logs.md` are what the programs of the same names in `benchmarks/` printed.
+`diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `diff/` and `rules/` are
+where the commands put what they make; they are not under version control. `walk.md`, `explain.md`
+and `logs.md` are what the programs of the same names in `benchmarks/` printed.
 
 | folder | from | holds |
 |---|---|---|
