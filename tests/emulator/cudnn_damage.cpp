@@ -35,7 +35,7 @@ void check_damage(const Due &due, const char *function, const std::vector<Buffer
     if (!to_buffer(due.kind) || named(due.argument, buffers) != nullptr) return;
     std::fprintf(stderr, "emulator: fault %s: this call of %s writes no %s\n", due.kind.c_str(),
                  function, due.argument.c_str());
-    std::_Exit(1);
+    std::_Exit(2);
 }
 
 Damage::Damage(const std::vector<Due> &due, const std::vector<Buffer> &buffers) {

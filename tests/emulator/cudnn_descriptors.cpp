@@ -3,14 +3,16 @@
 #include "cudnn_refusal.hpp"
 #include "cudnn_types.hpp"
 
-#include <sstream>
-
 namespace emulator {
 
 namespace {
 
 // As many dimensions as a tensor can have.
 constexpr int kMostDims = 8;
+
+template <class Field> void append(std::string &key, Field field) {
+    key.append(reinterpret_cast<const char *>(&field), sizeof(field));
+}
 
 void must_exist(const char *kind, abi::Descriptor object, const char *role) {
     refuse_if(object == nullptr, "BAD_PARAM", std::string(role) + " == NULL");
@@ -53,22 +55,24 @@ Network RnnDescriptor::network() const {
     return made;
 }
 
-std::string RnnDescriptor::text() const {
-    std::ostringstream out;
+std::string RnnDescriptor::key() const {
+    std::string made;
     for (const auto field : {algo, cell_mode, bias_mode, direction_mode, input_mode, data_type,
                              math_prec, math_type, input_size, hidden_size, proj_size, num_layers,
                              static_cast<int>(aux_flags), clip_mode, clip_nan_opt})
-        out << field << ' ';
-    out << std::hexfloat << lclip << ' ' << rclip;
-    return out.str();
+        append(made, field);
+    append(made, lclip);
+    append(made, rclip);
+    return made;
 }
 
-std::string DataDescriptor::text() const {
-    std::ostringstream out;
-    out << data_type << ' ' << layout << ' ' << max_seq_length << ' ' << batch_size << ':';
+std::string DataDescriptor::key() const {
+    std::string made;
+    for (const int field : {data_type, layout, max_seq_length, batch_size})
+        append(made, field);
     for (const int length : seq_lengths)
-        out << ' ' << length;
-    return out.str();
+        append(made, length);
+    return made;
 }
 
 RnnDescriptor read_rnn(abi::Descriptor rnn) {

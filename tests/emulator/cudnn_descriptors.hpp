@@ -54,8 +54,8 @@ struct RnnDescriptor {
 
     int directions() const { return direction_mode == 1 ? 2 : 1; }
     Network network() const;
-    // Every field but the dropout descriptor, so that two can be compared.
-    std::string text() const;
+    // Every field but the dropout descriptor, as bytes to be compared.
+    std::string key() const;
 };
 
 // What was done with an RNN descriptor that it does not hold itself.
@@ -73,7 +73,7 @@ struct DataDescriptor {
 
     Batch batch() const { return {max_seq_length, batch_size, seq_lengths}; }
     // All but the width and the filling.
-    std::string text() const;
+    std::string key() const;
 };
 // Whether padding_fill was given.
 Memory<bool> &filled();

@@ -68,9 +68,8 @@ abi::Status cudnnBuildRNNDynamic(abi::Handle handle, abi::Descriptor rnn, int ba
                   "algo != CUDNN_RNN_ALGO_PERSIST_DYNAMIC");
         refuse_if(batch_size < 1, "BAD_PARAM", "miniBatch < 1");
         refuse_if(read.directions() == 2, "NOT_SUPPORTED", "a persistent algo has one direction");
-        rnn_uses().change(rnn, [&](RnnUse &use) {
-            use.built = read.text() + " / " + std::to_string(batch_size);
-        });
+        rnn_uses().change(
+            rnn, [&](RnnUse &use) { use.built = read.key() + std::to_string(batch_size); });
     });
 }
 

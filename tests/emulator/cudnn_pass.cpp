@@ -29,7 +29,7 @@ Pass::Pass(const PassNames &names, const PassDescriptors &descriptors)
       use_(rnn_uses().get(descriptors.rnn)), rnn_(read_rnn(descriptors.rnn)),
       network_(rnn_.network()), x_(read_data(descriptors.x, "xDesc")),
       y_(read_data(descriptors.y, "yDesc")), batch_(x_.batch()),
-      problem_(digest(rnn_.text() + " / " + x_.text())) {
+      problem_(digest(rnn_.key() + x_.key())) {
     check_sequences();
     check_lengths();
     check_network(rnn_);
@@ -46,7 +46,7 @@ Pass::Pass(const PassNames &names, const PassDescriptors &descriptors)
 void Pass::check_sequences() const {
     refuse_if(x_.data_type != rnn_.data_type || y_.data_type != rnn_.data_type, "BAD_PARAM",
               "xDesc, yDesc and rnnDesc have different data types");
-    refuse_if(x_.text() != y_.text(), "BAD_PARAM",
+    refuse_if(x_.key() != y_.key(), "BAD_PARAM",
               "xDesc and yDesc have different layouts or lengths");
     refuse_if(x_.vector_size != rnn_.input_size, "BAD_PARAM", "xDesc->vectorSize != inputSize");
     refuse_if(y_.vector_size != rnn_.proj_size * rnn_.directions(), "BAD_PARAM",
@@ -68,7 +68,7 @@ void Pass::check_algo() const {
     if (rnn_.algo == kStandard) return;
     refuse_if(network_.directions == 2, "NOT_SUPPORTED", "a persistent algo has one direction");
     if (rnn_.algo == kPersistDynamic) {
-        forbid_if(use_.built != rnn_.text() + " / " + std::to_string(batch_.size),
+        forbid_if(use_.built != rnn_.key() + std::to_string(batch_.size),
                   "cudnnBuildRNNDynamic was not called for this network and batch size");
         return;
     }

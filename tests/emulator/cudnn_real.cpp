@@ -13,7 +13,7 @@ namespace {
 
 [[noreturn]] void give_up(const std::string &why) {
     std::fprintf(stderr, "emulator: %s\n", why.c_str());
-    std::_Exit(1);
+    std::_Exit(2);
 }
 
 Real open_real() {

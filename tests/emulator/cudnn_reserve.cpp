@@ -39,7 +39,7 @@ std::uint64_t digest(const void *bytes, std::size_t count) {
     return value;
 }
 
-std::uint64_t digest(const std::string &text) { return digest(text.data(), text.size()); }
+std::uint64_t digest(const std::string &key) { return digest(key.data(), key.size()); }
 
 std::uint64_t digest(const std::vector<double> &values) {
     return values.empty() ? 0 : digest(values.data(), values.size() * sizeof(double));

@@ -15,7 +15,7 @@ enum Phase : std::uint64_t { kNothing, kForwardDone, kDataDone };
 
 struct Stamp {
     std::uint64_t mark = 0;
-    std::uint64_t problem = 0; // digest of the problem's text
+    std::uint64_t problem = 0; // digest of the problem's key
     std::uint64_t phase = kNothing;
     Draw draw;
     // Digests of what the forward pass read; 0: it calculated nothing.
@@ -23,7 +23,7 @@ struct Stamp {
 };
 
 std::uint64_t digest(const void *bytes, std::size_t count);
-std::uint64_t digest(const std::string &text);
+std::uint64_t digest(const std::string &key);
 std::uint64_t digest(const std::vector<double> &values); // of none: 0
 
 Stamp read_stamp(const void *reserve_space);

@@ -73,8 +73,8 @@ TempSpace temp_space(const RnnDescriptor &rnn, bool training, const DataDescript
 }
 
 std::string sized_for(const RnnDescriptor &rnn, const DataDescriptor &x) {
-    return rnn.text() + " / " + std::to_string(x.layout) + ' ' + std::to_string(x.max_seq_length) +
-           ' ' + std::to_string(x.batch_size);
+    return rnn.key() + std::to_string(x.layout) + ' ' + std::to_string(x.max_seq_length) + ' ' +
+           std::to_string(x.batch_size);
 }
 
 } // namespace emulator

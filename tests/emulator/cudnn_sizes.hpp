@@ -13,7 +13,7 @@ struct TempSpace {
 std::size_t weight_space_bytes(const RnnDescriptor &rnn);
 TempSpace temp_space(const RnnDescriptor &rnn, bool training, const DataDescriptor &x);
 
-// What the temp space is for: who asks with one text may run with no other.
+// What the temp space is for, as bytes: who asks with one key may run with no other.
 std::string sized_for(const RnnDescriptor &rnn, const DataDescriptor &x);
 
 // Throws Refusal for what no network can be.

@@ -81,7 +81,7 @@ abi::Status status_number(const std::string &name) {
     const auto found = numbers.find(name);
     if (found != numbers.end()) return found->second;
     std::fprintf(stderr, "emulator: version %d has no status %s\n", real().version, name.c_str());
-    std::_Exit(1);
+    std::_Exit(2);
 }
 
 } // namespace emulator

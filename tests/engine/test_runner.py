@@ -430,6 +430,7 @@ def test_a_pass_that_cannot_be_captured(start: Callable[..., Any]) -> None:
         ("sticky@cudnnRNNForward:4", "failed", "CUDA_ERROR_ILLEGAL_ADDRESS", True),
         ("status:NOT_SUPPORTED@cudnnRNNForward:4", "unsupported", "planted", False),
         ("status:EXECUTION_FAILED@cudnnRNNForward:4", "failed", "planted", True),
+        ("overrun:y@cudnnRNNForward:4", "failed", "outside of its buffers: y: byte 1", True),
     ],
 )
 def test_sampling_that_fails(
