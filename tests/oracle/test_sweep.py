@@ -68,8 +68,8 @@ def test_every_tensor_is_pytorchs(
         ("flip:dx@cudnnRNNBackwardData_v8:*", ": dx["),
         ("flip:dhx@cudnnRNNBackwardData_v8:*", ": dhx["),
         ("flip:dw@cudnnRNNBackwardWeights_v8:*", ": dw."),
-        ("overrun:y@cudnnRNNForward:*", "y: byte 0 behind the end"),
-        ("underrun:dx@cudnnRNNBackwardData_v8:*", "dx: "),
+        ("overrun:y@cudnnRNNForward:1", "y: byte 1 behind the end"),
+        ("underrun:dx@cudnnRNNBackwardData_v8:1", "dx: byte 1 before the start"),
     ],
 )
 def test_a_planted_fault_is_found(
