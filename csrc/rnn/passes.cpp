@@ -6,8 +6,7 @@ namespace pyharness {
 
 namespace {
 
-constexpr int kInference = 0, kTraining = 1; // cudnnForwardMode_t
-constexpr int kAdd = 0;                      // cudnnWgradMode_t: set is not supported
+constexpr int kAdd = 0; // cudnnWgradMode_t: set is not supported
 constexpr std::size_t kIgnoresDevSeqLengths = 8901;
 
 bool takes_dev_seq_lengths(const Settings &settings, const Library &library) {

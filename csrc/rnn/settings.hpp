@@ -10,7 +10,7 @@ enum CellMode { kRnnRelu, kRnnTanh, kLstm, kGru };                       // cudn
 enum DataType { kFloat = 0, kDouble = 1, kHalf = 2, kBfloat16 = 9 };     // cudnnDataType_t
 enum Layout { kSeqMajorUnpacked, kSeqMajorPacked, kBatchMajorUnpacked }; // cudnnRNNDataLayout_t
 constexpr int kPersistDynamic = 2;                                       // cudnnRNNAlgo_t
-constexpr int kSkipInput = 1;                                            // cudnnRNNInputMode_t
+constexpr int kInference = 0, kTraining = 1;                             // cudnnForwardMode_t
 constexpr int kBidirectional = 1;                                        // cudnnDirectionMode_t
 
 enum class DevSeqLengths { kRule, kGiven, kNull }; // kRule: as the release documents it

@@ -9,8 +9,6 @@ namespace pyharness {
 
 namespace {
 
-constexpr int kInference = 0, kTraining = 1; // cudnnForwardMode_t
-
 std::size_t times(std::size_t a, std::size_t b) {
     constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
     return a != 0 && b > kMost / a ? kMost : a * b;

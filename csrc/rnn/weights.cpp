@@ -17,7 +17,7 @@ constexpr double kBiasBound = 0.1;
 // The gates in the order of lin_layer_id: first those on x, then those on h.
 std::vector<const char *> gate_names(int cell_mode) {
     if (cell_mode == kLstm) return {"input", "forget", "cell", "output"};
-    if (cell_mode == 3) return {"reset", "update", "new"};
+    if (cell_mode == kGru) return {"reset", "update", "new"};
     return {"hidden"};
 }
 

@@ -19,7 +19,12 @@ from pyharness.device import core
 
 SETUP = ("descriptor", "data", "state", "sizes", "build")
 PASSES = ("forward_inference", "forward_training", "backward_data", "backward_weights")
+ROAD = (*SETUP, "allocate", *PASSES)
+WHOLE: dict[str, list[str]] = {name: [] for name in PASSES}  # no guard band is broken
+RELU, TANH, LSTM, GRU = range(4)
+FLOAT, DOUBLE, HALF, BFLOAT16 = 0, 1, 2, 9
 Settings = dict[str, object]
+Ask = Callable[..., Any]
 
 
 def settings(**changes: object) -> Settings:
@@ -242,6 +247,26 @@ def closed_by_the_device(chosen: Settings) -> list[str]:
     plan.close()
     made.handle.close()
     made.device.close()
+    return said
+
+
+def closed_handle(chosen: Settings) -> list[str]:
+    """Closes the handle under a plan; what the plan says afterwards."""
+    said = []
+    made = Bench()
+    with made.ready(chosen) as plan:
+        made.handle.close()
+        for action in (
+            lambda: plan.run("forward_inference"),
+            lambda: plan.sample("forward_inference", "hot", 1),
+            lambda: plan.capture("forward_inference"),
+            lambda: core().Plan(made.handle, made.arena, chosen),
+        ):
+            try:
+                action()
+            except RuntimeError as error:
+                said.append(str(error))
+    assert made.close() == 0
     return said
 
 

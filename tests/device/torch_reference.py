@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.device.planning import BFLOAT16, DOUBLE, FLOAT, HALF
+
 Array = NDArray[Any]
 GATES = {
     0: ("hidden",),
@@ -17,13 +19,23 @@ GATES = {
 }
 
 
+def numbers(data_type: int, raw: bytes) -> Array:
+    """The elements of a buffer in float64."""
+    if data_type == BFLOAT16:  # the upper half of a float
+        return (np.frombuffer(raw, "<u2").astype("<u4") << 16).view("<f4").astype(np.float64)
+    dtype = {FLOAT: "<f4", DOUBLE: "<f8", HALF: "<f2"}[data_type]
+    return np.frombuffer(raw, dtype).astype(np.float64)
+
+
 def weight_arrays(
-    weights: Sequence[tuple[str, int, int, str, int, int, int]], space: bytes, dtype: str
+    weights: Sequence[tuple[str, int, int, str, int, int, int]], space: bytes, data_type: int
 ) -> dict[str, Array]:
     """Every matrix and bias of a weight space by name."""
-    arrays = {}
+    everything, arrays = numbers(data_type, space), {}
+    width = len(space) // len(everything)
     for name, _, _, kind, rows, cols, offset in weights:
-        flat = np.frombuffer(space, dtype, rows * cols, offset).astype(np.float64)
+        assert offset % width == 0
+        flat = everything[offset // width :][: rows * cols]
         arrays[name] = flat.reshape(rows, cols) if kind == "matrix" else flat
     return arrays
 
