@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.documented import Prediction
+from pyharness.spec.enums import ReleaseNumber
 from pyharness.spec.length_advice import Advice
 from pyharness.spec.problem import CallResult, Problem
+from pyharness.spec.stage_results import CaseResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,32 @@ class Suggestion:
     ``changes``  what sets it apart, each with its cost.
     ``levels``   how much it changes the computation, the greatest first (analyze.moves).
     ``predicted``  documented rules that calls on a GPU may yet refuse it by.
+    ``case``     what became of it on a device; None where it was not taken to one.
     """
 
     problem: Problem
     changes: tuple[Change, ...]
     levels: tuple[int, ...]
     predicted: tuple[Prediction, ...] = ()
+    case: CaseResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """How far a problem goes on a device.
+
+    ``version``   what the library that ran there says it is; None where it does not.
+    ``blames``    the arguments to blame for the first stage that refuses it; ``together`` as in
+                  Refusal.
+    ``searched``  problems near it that were taken to the device.
+    """
+
+    facts: DeviceFacts
+    version: ReleaseNumber | None
+    case: CaseResult
+    blames: tuple[Blame, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    searched: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +121,7 @@ class Explanation:
 
     ``searched``  problems near it that were tried.
     ``advice``    on the lengths: what is refused of them, and empty rows, which later calls refuse.
+    ``device``    what became of it on a device, if every host call accepts it and there is one.
     """
 
     release: str
@@ -108,6 +132,7 @@ class Explanation:
     searched: int
     advice: tuple[Advice, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    device: OnDevice | None = None
 
     @property
     def accepted(self) -> bool:

@@ -34,6 +34,7 @@ class Finding:
     ``conditions``   what tells the problems that answered otherwise from the others, where there
                      are both; for a framework the problems that it allows and the library refuses.
     ``spared``       of a framework: the problems that the library accepts as well.
+    ``provenance``   observed, or emulated on a double; ``device``: the GPU that it was judged on.
     """
 
     rule: Rule | Framework
@@ -46,14 +47,20 @@ class Finding:
     witness: Witness | None = None
     conditions: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()
+    provenance: str = "observed"
+    device: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Audit:
-    """Everything found on one release: rules first, then frameworks."""
+    """Everything found on one release: rules first, then frameworks.
+
+    ``no_device``  why a GPU that is here was not used; empty where it was, or there is none.
+    """
 
     release: str
     findings: list[Finding] = field(default_factory=list)
+    no_device: str = ""
 
     def of(self, rule: str) -> Finding | None:
         """The finding of a rule by its id; None if it was not tried."""

@@ -42,7 +42,9 @@ class LogExplanation:
 
 
 def _key(found: Explanation) -> tuple[object, ...]:
-    return tuple(
+    stopped = None if found.device is None else found.device.case.stopped
+    blames = () if found.device is None else found.device.blames
+    host = tuple(
         (
             r.result.role,
             r.result.call,
@@ -52,3 +54,5 @@ def _key(found: Explanation) -> tuple[object, ...]:
         )
         for r in found.refusals
     )
+    on_device = None if stopped is None else (stopped.stage, stopped.status, stopped.reason)
+    return host, on_device, tuple((b.axis, b.alone) for b in blames)

@@ -28,7 +28,7 @@ class Weighed:
                      out_of_memory (more is asked for than the device has free).
     ``call``         who refused it; ``status`` and ``reason`` in cuDNN's words.
     ``asked_bytes``  of a row out_of_memory: what could not be had.
-    ``free_bytes``   what the device has for it; None without one.
+    ``free_bytes``   what was free for it on the device; None where nobody told.
     """
 
     order: int
@@ -73,7 +73,7 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """How one part grows with one axis: its bytes are about the axis to this power.
+    """How one part, or the total, grows with one axis: its bytes are about the axis to this power.
 
     ``exponent``  None where the part has no bytes.
     ``first``     the least value that was looked at; ``last``: the greatest.
@@ -140,13 +140,18 @@ class Memory:
     advice: dict[int, list[Change]] = field(default_factory=dict)
 
 
+def last_modes(rows: Iterable[Weighed]) -> list[Weighed]:
+    """Of each problem the row of its last forward mode, which needs the most."""
+    return list({row.order: row for row in rows}.values())
+
+
 def growth(rows: Iterable[Weighed]) -> list[Growth]:
-    """What grows with what, of rows that differ in one axis alone.
+    """What grows with what, of rows that differ in one axis alone: each part, and the total.
 
     The slope of log bytes over log value, by least squares over all groups of such rows, each with
     a level of its own.
     """
-    known = [(r, footprint.parts) for r in rows if (footprint := r.footprint) is not None]
+    known = [(r, f.parts | {"total": f.total}) for r in rows if (f := r.footprint) is not None]
     found = []
     for axis in GROWING:
         groups: dict[tuple[object, ...], dict[int, dict[str, int]]] = defaultdict(dict)
@@ -160,7 +165,7 @@ def growth(rows: Iterable[Weighed]) -> list[Growth]:
             if values:
                 found += [
                     Growth(axis, mode, part, _slope(several, part), min(values), max(values))
-                    for part in PARTS
+                    for part in (*PARTS, "total")
                 ]
     return found
 

@@ -13,7 +13,7 @@ from pyharness.spec.run_axes import problem_axes
 from pyharness.spec.seq_lengths import literal_lengths, resolve_seq_lengths
 
 # What becomes of the results, the least first.
-SAME, ROUNDING, PRECISION, GRADIENTS, NETWORK = range(5)
+SAME, ROUNDING, PRECISION, GRADIENTS, LOST, NETWORK = range(6)
 
 PART_AXES = ("batch_size", "max_seq_length")  # what can be done in parts
 _NARROWER = {"double": ("float",), "float": ("half", "bfloat16")}
@@ -73,7 +73,7 @@ def options(problem: Problem, mode: ForwardMode, parts: Mapping[str, int]) -> It
     yield from _smaller_batch(problem, mode, parts)
     if mode == "training":
         yield Option(
-            {}, "inference", "run it for inference", "no gradients: nothing is kept for them", SAME
+            {}, "inference", "run it for inference", "no gradients: nothing is kept for them", LOST
         )
     yield from _packed(problem, mode)
     yield from _algos(problem, mode)
@@ -90,11 +90,11 @@ def _smaller_batch(
     problem: Problem, mode: ForwardMode, parts: Mapping[str, int]
 ) -> Iterator[Option]:
     batch = problem.value("batch_size")
-    part = parts.get("batch_size", batch // 2)
+    part = parts.get("batch_size", -(-batch // 2))
     if 0 < part < batch:
         cost = "the same results but for rounding"
         if mode == "training":
-            cost += ", if dw of all parts is added up, as cuDNN does where it is not cleared"
+            cost += ", with dw of the parts added up, which cuDNN does unless it is cleared"
         yield Option(
             with_size(problem, "batch_size", part),
             mode,
@@ -106,7 +106,7 @@ def _smaller_batch(
 
 def _chunks(problem: Problem, mode: ForwardMode, parts: Mapping[str, int]) -> Iterator[Option]:
     steps = problem.value("max_seq_length")
-    part = parts.get("max_seq_length", steps // 2)
+    part = parts.get("max_seq_length", -(-steps // 2))
     # The reverse direction begins at the end: it cannot be run in parts from the front.
     if not 0 < part < steps or _label(problem, "direction_mode") != "unidirectional":
         return

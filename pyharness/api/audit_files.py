@@ -66,7 +66,7 @@ def _row(release: str, found: Finding) -> dict[str, Any]:
         "reason": witness and witness.reason,
         "conditions": " or ".join(found.conditions) or None,
         "versions": rule.versions,
-        "provenance": found.call and "observed",  # null where nothing was tried
+        "provenance": found.call and found.provenance,  # null where nothing was tried
     }
     if isinstance(rule, Framework):
         return {**row, "kind": "framework", "says": rule.says, "documented": "accepted"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +23,11 @@ from pyharness.analyze.verdicts import (
 )
 from pyharness.api.audit_grids import axis_values, changes, framework_grid, rule_grid
 from pyharness.api.diagnosis import explain_collapse
+from pyharness.api.driver import is_emulated
 from pyharness.api.launching import launch_of
+from pyharness.api.onward import DeviceChoice
 from pyharness.api.progress import Progress, fetching, silent
+from pyharness.api.stage_audit import audit_stages
 from pyharness.device import core
 from pyharness.engine.answers import ask
 from pyharness.engine.crew import Collapse, Crew
@@ -132,11 +135,13 @@ def audit_release(
     frameworks: Sequence[Framework],
     progress: Progress = silent,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    device: DeviceChoice = "none",
 ) -> Audit:
-    """Tries every rule on a release.
+    """Tries every rule on a release: on the host, and what that cannot show on a device, if any.
 
     Returns  one finding a rule, in their order, then one a framework.
-    Raises   UsageError if the file is no cuDNN; HarnessError if it cannot be used here.
+    Raises   UsageError if the file is no cuDNN, or a device given by number cannot be used;
+             HarnessError if it cannot be used here.
     """
     core()
     ledger = Ledger()
@@ -157,6 +162,10 @@ def audit_release(
                 progress(f"{release.name} rules", len(audit.findings), total)
         except Collapse as collapse:
             raise explain_collapse(release, collapse) from collapse
+    if is_emulated(release):
+        audit.findings[:] = [replace(f, provenance="emulated") for f in audit.findings]
+    if device != "none":
+        audit_stages(audit, release, device, timeout_s, progress)
     return audit
 
 
@@ -166,6 +175,7 @@ def audit_releases(
     frameworks: Sequence[Framework],
     progress: Progress = silent,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    device: DeviceChoice = "none",
 ) -> tuple[list[Audit], list[tuple[str, str]]]:
     """Tries every rule on several releases, each once, fetched where need be.
 
@@ -183,7 +193,8 @@ def audit_releases(
             if tried & known:
                 continue
             tried |= known
-            audits.append((release, audit_release(release, rules, frameworks, progress, timeout_s)))
+            audit = audit_release(release, rules, frameworks, progress, timeout_s, device)
+            audits.append((release, audit))
         except UsageError:
             raise
         except HarnessError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
@@ -74,7 +74,7 @@ def timing_rows(side: Side, named: NamedProblem, case: TimedCase) -> Iterator[di
         row = {
             **shared,
             "pass": timing.pass_name,
-            "mode": timing.mode,
+            "mode": timing.mode or None,
             "status": r.status,
             "status_code": r.status_code,
             "outcome": r.outcome,
@@ -107,6 +107,24 @@ def sample_rows(side: Side, named: NamedProblem, case: TimedCase) -> Iterator[di
                 order += 1
 
 
+def timing_failures(
+    cases: Iterable[tuple[NamedProblem, TimedCase]],
+) -> Iterator[dict[str, Any]]:
+    """What failed while it was timed, as a manifest lists failures; those of the stages apart."""
+    for named, case in cases:
+        staged = () if case.stages is None else case.stages.stages
+        for timing in case.timings:
+            r = timing.result
+            if r.outcome == "failed" and r not in staged:
+                yield {
+                    "stage": " ".join(filter(None, (timing.pass_name, timing.mode))),
+                    "call": r.call,
+                    "problem": named.problem.command,
+                    "cause": ": ".join(w for w in (r.status, r.reason) if w) or "no word",
+                    "output": "",
+                }
+
+
 def _named(side: Side, named: NamedProblem) -> dict[str, Any]:
     return {
         "release": side.release,
@@ -118,7 +136,7 @@ def _named(side: Side, named: NamedProblem) -> dict[str, Any]:
 
 
 def _numbers(named: NamedProblem, timing: Timing, peak: Peak | None) -> dict[str, Any]:
-    """What the samples say; nothing of what was not measured."""
+    """What the samples say; of a row that did not pass only how many there are."""
     if not timing.chunks:
         return {}
     sieved = sieve(timing.chunks)
@@ -131,7 +149,7 @@ def _numbers(named: NamedProblem, timing: Timing, peak: Peak | None) -> dict[str
         "elapsed_s": timing.elapsed_s,
         **_card(timing.readings),
     }
-    if summary is None:
+    if summary is None or timing.result.outcome != "passed":
         return found
     trend = find_trend(sieved.kept)
     found |= {

@@ -6,14 +6,20 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from pyharness.api.bench_records import case_from, record, sample_rows, timing_rows
+from pyharness.api.bench_records import (
+    case_from,
+    record,
+    sample_rows,
+    timing_failures,
+    timing_rows,
+)
 from pyharness.api.bench_sides import BenchOptions, Timer, tell_apart
 from pyharness.api.folder import taken
 from pyharness.api.progress import Progress, silent
@@ -21,7 +27,9 @@ from pyharness.api.stage_rows import stage_rows, summary
 from pyharness.engine.timed_case import TimedCase
 from pyharness.errors import HarnessError, UsageError
 from pyharness.space.problems import NamedProblem, ProblemSet
+from pyharness.spec.timed import TIMED_PASSES
 from pyharness.store.case_journal import CaseJournal
+from pyharness.store.manifest import NAME as MANIFEST
 from pyharness.store.manifest import Manifest, describe_environment, now
 from pyharness.store.schema import write_rows
 
@@ -35,11 +43,13 @@ class BenchRun:
     """One side's part of a bench, and where it lies.
 
     ``cases``  what each problem came to, by name; those that were not done are missing.
+    ``old``    it was complete before: nothing was timed now.
     """
 
     folder: Path
     manifest: Manifest
     cases: dict[str, TimedCase]
+    old: bool
 
 
 def new_folder(name: str) -> Path:
@@ -66,7 +76,8 @@ def bench(
             ``resume``; HarnessError if a side cannot go on: what was timed is kept then.
     """
     tell_apart(timers)
-    names = [_plain(t.side.release) for t in timers]
+    _check(problems, out, options)
+    names = [_folder(t.side.release) for t in timers]
     with ExitStack() as stack:
         parts = [
             stack.enter_context(closing(_Part(t, problems, out / n, options, resume, stack)))
@@ -118,36 +129,42 @@ class _Part:
         self._started = time.monotonic()
         fresh = Manifest(
             kind=_KIND,
-            release=timer.release,
+            release={**timer.release, "name": timer.side.release},
             space={
                 "name": problems.name,
                 "fingerprint": _fingerprint(problems, options),
                 "grids": [],
+                "timing": _how(options),
             },
             reasons="all",
             timeout_s=options.timeout_s,
             device=timer.device,
         )
         there = stack.enter_context(taken(folder, fresh))
-        self.run = BenchRun(folder, there, {})
+        self.run = BenchRun(folder, there, {}, there.state == "complete")
         self._journal: CaseJournal | None = None
         self.left: list[NamedProblem] = []
-        if there.state == "complete":
+        self._cases = timer.cases(())
+        if self.run.old:
             return
-        if there is not fresh and not resume:
+        if there is fresh:
+            there.write(folder)  # before the journal: a folder is known by its manifest
+        journal = CaseJournal(folder, {"run": list(there.identity)})
+        known = journal.cases
+        if known and not resume:
+            journal.close()
             raise UsageError(
                 f"{folder} holds a run that is not finished",
                 "go on with it by --resume, or give another --out",
             )
-        there.state, there.notes, there.results = "running", [], {}
+        self._journal = journal
+        there.state, there.notes, there.results = "running", list(timer.notes), {}
         there.environment, there.timeout_s = describe_environment(), options.timeout_s
         there.write(folder)
-        self._journal = CaseJournal(folder, {"run": list(there.identity)})
-        known = self._journal.cases
         self.run.cases.update({name: case_from(data) for name, data in known.items()})
         self.left = [p for p in problems.problems if p.name not in known]
         self._pending = {p.name for p in self.left}
-        self._cases: Iterator[TimedCase] = timer.cases(self.left)
+        self._cases = timer.cases(self.left)
 
     def take(self, named: NamedProblem) -> bool:
         """Times a problem if it is still to do; whether it was."""
@@ -173,32 +190,34 @@ class _Part:
         )
         staged = [(p.problem, c.stages) for p, c in known if c.stages is not None]
         write_rows(folder / STAGES, "stages", stage_rows(side.release, side.device, staged))
+        staged_summary = summary(staged)
         outcomes: dict[str, int] = {}
         for _, case in known:
             for timing in case.timings:
                 outcome = timing.result.outcome
                 outcomes[outcome] = outcomes.get(outcome, 0) + 1
         manifest.results = {
-            **summary(staged),
+            **staged_summary,
+            "failures": [*staged_summary["failures"], *timing_failures(known)],
             "cases": len(known),
             "cases_left": len(self._problems.problems) - len(known),
             "rows": sum(outcomes.values()),
             "statuses": outcomes,
             "walk_s": round(time.monotonic() - self._started, 3),
         }
+        manifest.notes += _peak_notes(c for _, c in known)
         manifest.state, manifest.ended = state, now()
         manifest.write(folder)
         if state == "complete":
             self._journal.remove()
+        self._journal.close()
         self._journal = None
 
     def close(self) -> None:
         """Ends the sweep's processes, and leaves a journal that was not ended for the next run."""
         if self._journal is not None:
             self._journal.close()
-        cases = getattr(self, "_cases", None)
-        if cases is not None:
-            cases.close()
+        self._cases.close()
 
     def _has(self, named: NamedProblem) -> bool:
         return named.name in self.run.cases
@@ -208,11 +227,51 @@ def _fingerprint(problems: ProblemSet, options: BenchOptions) -> str:
     """A short digest of what is timed and how."""
     what: dict[str, Any] = {
         "problems": [(p.name, p.problem.command, options.passes_of(p)) for p in problems.problems],
-        "modes": options.modes,
-        "rule": asdict(options.rule),
-        "warm_s": options.warm_s,
+        **_how(options),
     }
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:12]
+
+
+def _how(options: BenchOptions) -> dict[str, Any]:
+    """How all problems are timed."""
+    return {
+        "modes": list(options.modes),
+        "rule": asdict(options.rule),
+        "rule_name": options.rule.name,
+        "warm_s": options.warm_s,
+    }
+
+
+def _peak_notes(cases: Iterable[TimedCase]) -> list[str]:
+    """Why a share of the card's peak is not known: each reason once."""
+    reasons = dict.fromkeys(c.peak.reason for c in cases if c.peak is not None and c.peak.reason)
+    return [f"the share of the card's peak is not known: {reason}" for reason in reasons]
+
+
+def _check(problems: ProblemSet, out: Path, options: BenchOptions) -> None:
+    """Refuses what would time nothing, or put folders into a folder of something else.
+
+    Raises  UsageError.
+    """
+    if not any(options.passes_of(p) for p in problems.problems):
+        there = [p for p in TIMED_PASSES if any(p in q.passes for q in problems.problems)]
+        raise UsageError(
+            f"no problem of {problems.name} is timed with --passes {','.join(options.passes)}",
+            f"they have {', '.join(there)}",
+        )
+    if (out / MANIFEST).exists():
+        raise UsageError(
+            f"{out} is the folder of a single run: a bench has one in it for each side",
+            "give another --out",
+        )
+
+
+def _folder(release: str) -> str:
+    """The name of a side's folder; what a path would be cut or changed to stays told apart."""
+    name = _plain(release)[:80]
+    if "/" not in release:
+        return name
+    return f"{name}-{hashlib.sha256(release.encode()).hexdigest()[:8]}"
 
 
 def _plain(text: str) -> str:

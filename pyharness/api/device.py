@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from pyharness.api.diagnosis import missing_libraries
+from pyharness.api.driver import chosen_libcuda, is_emulated
 from pyharness.api.launching import runner_launch_of
 from pyharness.device import core
 from pyharness.doctor.driver import Gpu, look_at_driver
@@ -14,14 +14,13 @@ from pyharness.engine.runner import NoRunner, Runner
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.errors import HarnessError, UsageError
 from pyharness.releases.dependencies import missing_on_device, missing_toolkit, package_hint
-from pyharness.releases.elf import NotElfError, missing_symbols
+from pyharness.releases.elf import NotElfError
 from pyharness.releases.model import Release
 from pyharness.spec import messages as m
-from pyharness.spec.device_facts import EMULATOR_SYMBOL, DeviceFacts
+from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.ledger import Death
 from pyharness.spec.statuses import canonical
 
-LIBCUDA = "PYHARNESS_LIBCUDA"
 _NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 _DOCTOR = "`pyharness doctor` shows what is here, and what mends it"
 
@@ -37,20 +36,10 @@ class Here:
     why: str
 
 
-def chosen_libcuda() -> str:
-    """The CUDA driver to open: what PYHARNESS_LIBCUDA names, or the system's."""
-    return os.environ.get(LIBCUDA) or "libcuda.so.1"
-
-
 def device_here() -> Here:
     """The GPUs that CUDA can use, asked in a process apart: it never raises."""
     driver = look_at_driver()
     return Here(driver.gpus, "" if driver.gpus else driver.problem or "the driver has no GPU")
-
-
-def is_emulated(release: Release) -> bool:
-    """Whether the library is a test double, told without loading it."""
-    return not missing_symbols(release.path, (EMULATOR_SYMBOL,))
 
 
 def open_runner(

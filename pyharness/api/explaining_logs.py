@@ -7,13 +7,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from pyharness.analyze.explanation import Blame
 from pyharness.analyze.log_explanation import Explained, LogExplanation
 from pyharness.api.explaining import explain_each
+from pyharness.api.onward import DeviceChoice, Onward, open_onward
 from pyharness.api.progress import Progress, silent
-from pyharness.api.replaying import replay, replay_folder, write_replay
+from pyharness.api.replay_files import replay_folder, write_replay
+from pyharness.api.replaying import replay
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
+from pyharness.spec.problem import CallResult
 from pyharness.spec.recording import Recording, Replay
+from pyharness.spec.stage_results import StageResult
 from pyharness.store.manifest import now
 
 # Each takes a fifth of a second; the rest of a log is listed without an explanation.
@@ -26,8 +31,11 @@ def explain_log(
     out: Path | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     progress: Progress = silent,
+    device: DeviceChoice = "first",
 ) -> LogExplanation:
     """Tries every recorded problem on a release, and explains those that it refuses.
+
+    Where there is a device, those that the host accepts go on through the recorded stages.
 
     The most frequent come first, at most MOST_EXPLAINED of them.
 
@@ -37,8 +45,12 @@ def explain_log(
     """
     started = now()
     with nullcontext() if out is None else replay_folder(out):
-        tried = replay(recording, [release], timeout_s, progress)
-        found = _explain(tried, release, timeout_s, progress)
+        tried = replay(recording, [release], timeout_s, progress, device)
+        onward = open_onward(release, device, timeout_s)
+        with onward if isinstance(onward, Onward) else nullcontext():
+            found = _explain(
+                tried, release, timeout_s, progress, onward if isinstance(onward, Onward) else None
+            )
         if out is not None:
             rows = [row for one in found.explained for row in _rows(one)]
             write_replay(tried, [release], out, started, rows)
@@ -46,15 +58,20 @@ def explain_log(
 
 
 def _explain(
-    tried: Replay, release: Release, timeout_s: float, progress: Progress
+    tried: Replay,
+    release: Release,
+    timeout_s: float,
+    progress: Progress,
+    onward: Onward | None,
 ) -> LogExplanation:
     recording = tried.recording
-    orders = tried.by_count(
-        [o for what in ("unsupported", "failed") for o in tried.with_outcome(0, what)]
-    )
+    bad = ("unsupported", "failed", "out_of_memory")
+    orders = tried.by_count([o for what in bad for o in tried.with_outcome(0, what)])
     chosen = orders[:MOST_EXPLAINED]
     asked = [(recording.problems[o].problem, tried.results[0][o]) for o in chosen]
-    explanations = explain_each(release, asked, timeout_s, progress)
+    found = ((place, tried.case(0, o)) for place, o in enumerate(chosen))
+    cases = {place: case for place, case in found if case is not None}
+    explanations = explain_each(release, asked, timeout_s, progress, onward, cases)
     return LogExplanation(
         release.name,
         recording,
@@ -74,18 +91,23 @@ def _rows(one: Explained) -> Iterator[dict[str, Any]]:
         "problem": recorded.problem.command,
         "suggestion": first.problem.command if first else None,
         "cost": "; ".join(c.cost for c in first.changes) if first else None,
-        "provenance": "observed",
     }
-    for refusal in found.refusals:
-        result = refusal.result
+    told: list[tuple[CallResult | StageResult, str | None, Sequence[Blame]]] = [
+        (r.result, r.result.role, r.blames) for r in found.refusals
+    ]
+    if found.device is not None and found.device.case.stopped is not None:
+        told.append((found.device.case.stopped, None, found.device.blames))
+    for result, role, blames in told:
         said = {
             "call": result.call,
-            "role": result.role,
+            "stage": result.stage,
+            "role": role,
             "status": result.status,
             "outcome": result.outcome,
             "reason": result.reason,
+            "provenance": result.provenance,
         }
-        for blame in refusal.blames:
+        for blame in blames:
             yield {
                 **same,
                 **said,
@@ -96,7 +118,7 @@ def _rows(one: Explained) -> Iterator[dict[str, Any]]:
                 "allowed": blame.allowed,
                 "alone": "yes" if blame.alone else "no",
             }
-        if not refusal.blames:
+        if not blames:
             yield {**same, **said}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyharness import __version__
 from pyharness.analyze.memory import Memory, Weighed
-from pyharness.api.replaying import replay_folder
+from pyharness.api.replay_files import replay_folder
 from pyharness.api.stage_rows import problem_cells
 from pyharness.releases.model import Release
 from pyharness.spec.columns import SCHEMA_VERSION

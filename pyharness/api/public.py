@@ -15,6 +15,7 @@ from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, open_side, row_reason
 from pyharness.api.explaining import explain as explain_problem
 from pyharness.api.history import history
 from pyharness.api.mapping import MapOptions, Reasons, map_release
+from pyharness.api.onward import DeviceChoice
 from pyharness.api.reading import Sources, read_problem
 from pyharness.api.trying import try_calls
 from pyharness.errors import UsageError
@@ -127,6 +128,7 @@ def explain(
     torch: str | None = None,
     keras: str | None = None,
     input_shape: Sequence[int] | None = None,
+    device: DeviceChoice = "first",
 ) -> Explanation:
     """Which argument of which call is refused, what is allowed, and what is accepted nearby.
 
@@ -135,6 +137,7 @@ def explain(
     ``mask``         [batch, time] or [time, batch], True where a step counts; or its file.
     ``torch``, ``keras``  a layer as it is written, ``LSTM(256, 512)``; it is not evaluated.
     ``input_shape``  of the layer's input, in the framework's order.
+    ``device``       number of the GPU to go on to; first: the first, where there is one; none.
     Returns          the calls' results, the arguments to blame, and accepted problems.
     Raises           UsageError for what cannot be read, and for a mask that no lengths express.
     """
@@ -150,7 +153,7 @@ def explain(
             f"the mask has no lengths: {'; '.join(reading.mask.summary)}",
             "each row must be steps that count followed by padding",
         )
-    return explain_problem(resolve(cudnn), reading.problem)
+    return explain_problem(resolve(cudnn), reading.problem, device=device)
 
 
 def since(problem: Mapping[str, Any] | Sequence[str]) -> list[Span]:

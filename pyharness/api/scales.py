@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Protocol
 
 from pyharness.analyze.memory import Weighed
-from pyharness.api.device import LIBCUDA, device_here, open_runner
+from pyharness.api.device import device_here, open_runner
+from pyharness.api.onward import DeviceChoice
 from pyharness.api.progress import Progress, fetching, silent
 from pyharness.api.trying import try_many
+from pyharness.engine.case import skipped
+from pyharness.engine.cases import MOST_BREAKS_AT_FIRST, MOST_BREAKS_IN_A_ROW
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
-from pyharness.errors import UsageError
+from pyharness.errors import HarnessError, UsageError
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
 from pyharness.spec.device_facts import DeviceFacts
-from pyharness.spec.footprint import STATES, Footprint, ForwardMode, predict
+from pyharness.spec.footprint import MODES, STATES, Footprint, ForwardMode, predict
 from pyharness.spec.problem import CallResult, Problem
 from pyharness.spec.stage_results import CaseResult, StageResult
 
 _MOST = 1 << 60  # bytes: no device has so many, and no column holds many more
-Named = tuple[str | None, Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A problem to weigh.
+
+    ``modes``  the forward modes that it is to run in.
+    ``name``   that a preset has for it.
+    """
+
+    problem: Problem
+    modes: tuple[ForwardMode, ...] = MODES
+    name: str | None = None
 
 
 class Sizer(Protocol):
@@ -60,6 +76,7 @@ class Scales:
         self._sizer = None if start is None else start()
         self.facts = None if self._sizer is None else self._sizer.facts
         self._cases: dict[frozenset[tuple[str, str]], CaseResult] = {}
+        self._breaks, self._well = 0, False
 
     def __enter__(self) -> Scales:
         return self
@@ -72,86 +89,114 @@ class Scales:
     ) -> None:
         self._close()
 
-    def rows(
-        self, problems: Sequence[Named], modes: Sequence[ForwardMode], progress: Progress = silent
-    ) -> list[Weighed]:
-        """What each problem asks for in each mode, problem by problem."""
+    def rows(self, wanted: Sequence[Wanted], progress: Progress = silent) -> list[Weighed]:
+        """What each problem asks for in each of its modes, problem by problem.
+
+        Raises  HarnessError if the first problems all break their worker.
+        """
         if self._start is None:
-            refusals: list[CallResult | None] = [None] * len(problems)
-            if self.release is not None and problems:
-                tried = try_many(self.release, [p for _, p in problems], self._timeout_s)
+            refusals: list[CallResult | None] = [None] * len(wanted)
+            if self.release is not None and wanted:
+                tried = try_many(self.release, [w.problem for w in wanted], self._timeout_s)
                 refusals = [
                     next((r for r in said if r.outcome != "passed"), None) for said in tried
                 ]
             return [
-                _predicted(order, named, mode, refusal)
-                for order, (named, refusal) in enumerate(zip(problems, refusals, strict=True))
-                for mode in modes
+                _predicted(order, one, mode, refusal)
+                for order, (one, refusal) in enumerate(zip(wanted, refusals, strict=True))
+                for mode in one.modes
             ]
         rows = []
-        for order, named in enumerate(problems):
-            progress("asking for sizes", order, len(problems))
-            case = self._case(named[1])
-            rows += [self._asked(order, named, mode, case) for mode in modes]
+        for order, one in enumerate(wanted):
+            progress("asking for sizes", order, len(wanted))
+            case = self._case(one.problem)
+            rows += [self._asked(order, one, mode, case) for mode in one.modes]
         return rows
 
     def _case(self, problem: Problem) -> CaseResult:
         """What the device said; asked once. After a failure the next gets a new worker."""
         key = frozenset(problem.given.items())
         if key not in self._cases:
-            if self._sizer is None:
-                assert self._start is not None
-                self._sizer = self._start()
-            self._cases[key] = self._sizer.sizes(problem)
-            if self._sizer.broken:
-                self._close()
+            self._cases[key] = self._ask(problem)
         return self._cases[key]
+
+    def _ask(self, problem: Problem) -> CaseResult:
+        assert self._start is not None
+        assert self.facts is not None
+        if self._breaks >= MOST_BREAKS_IN_A_ROW:
+            why = f"not tried: {self._breaks} problems in a row broke their worker"
+            return skipped("sizes", why, self.facts.provenance)
+        if self._sizer is None:
+            self._sizer = self._start()
+        case = self._sizer.sizes(problem)
+        if self._sizer.broken:
+            self._close()
+            self._breaks += 1
+        else:
+            self._breaks, self._well = 0, True
+        if self._breaks >= MOST_BREAKS_AT_FIRST and not self._well:
+            why = "" if case.failure is None else f": {case.failure.reason}"
+            raise HarnessError(
+                f"the first {self._breaks} problems all broke their worker{why}",
+                "`pyharness doctor` shows what is here; --no-device leaves the GPU out",
+            )
+        return case
 
     def _close(self) -> None:
         if self._sizer is not None:
             self._sizer.close()
             self._sizer = None
 
-    def _asked(self, order: int, named: Named, mode: ForwardMode, case: CaseResult) -> Weighed:
+    def _asked(self, order: int, one: Wanted, mode: ForwardMode, case: CaseResult) -> Weighed:
         assert self.facts is not None
-        name, problem = named
-        free = self.facts.memory_bytes if case.free_bytes is None else case.free_bytes
         known = Weighed(
             order,
-            problem,
+            one.problem,
             mode,
-            _formula(problem, mode)[0],
+            _formula(one.problem, mode)[0],
             provenance=self.facts.provenance,
             asked_bytes=case.asked_bytes,
-            free_bytes=free,
-            name=name,
+            free_bytes=case.free_bytes,
+            name=one.name,
         )
         if case.sizes is None:
             refusal = next((s for s in case.stages if s.outcome != "passed"), None)
             return known.replace(**_refusal(refusal))
         found = footprint_of(case.sizes, mode)
-        if found.total > free:
+        if case.free_bytes is not None and found.total > case.free_bytes:
             known = known.replace(outcome="out_of_memory", asked_bytes=found.total)
         return known.replace(observed=found)
 
 
 def open_scales(
-    cudnn: str | None, ordinal: int | None, timeout_s: float, progress: Progress
+    cudnn: str | None, device: DeviceChoice, timeout_s: float, progress: Progress
 ) -> Scales:
     """A release on a device; the formula, with what the release refuses, where there is none.
 
-    ``cudnn``    the release; None: the formula alone.
-    ``ordinal``  the device; None: the first, if there is one.
-    Raises       UsageError if the release is not known, or it or the device cannot be used.
+    ``cudnn``   the release; None: the formula alone.
+    ``device``  the first is left out, and why is kept, if the release cannot be used on it.
+    Raises      UsageError if the release is not known; UsageError or HarnessError if a device that
+                is given by number cannot be used.
     """
     if cudnn is None:
         return Scales(without="no release is given")
     release = resolve(cudnn, progress=fetching(cudnn, progress))
-    if ordinal is None and LIBCUDA not in os.environ:
-        here = device_here()
-        if here.why:
-            return Scales(release, timeout_s=timeout_s, without=here.why)
-    return Scales(release, lambda: open_runner(release, ordinal or 0, timeout_s), timeout_s)
+    if device == "none":
+        return Scales(release, timeout_s=timeout_s, without="--no-device is given")
+    if device != "first":
+        return Scales(release, _opener(release, device, timeout_s), timeout_s)
+    why = device_here().why
+    if not why:
+        try:
+            return Scales(release, _opener(release, 0, timeout_s), timeout_s)
+        except HarnessError as error:
+            why = "; ".join((error.message, *error.hint.splitlines()))
+    return Scales(release, timeout_s=timeout_s, without=why)
+
+
+def _opener(release: Release, ordinal: int, timeout_s: float) -> Callable[[], Sizer]:
+    """What starts one runner after the other on a device; what one has warmed up stays warm."""
+    return partial(open_runner, release, ordinal, timeout_s, set())
 
 
 def footprint_of(sizes: Mapping[str, int], mode: ForwardMode) -> Footprint:
@@ -180,10 +225,9 @@ def _formula(problem: Problem, mode: ForwardMode) -> tuple[Footprint | None, str
     return found, None
 
 
-def _predicted(order: int, named: Named, mode: ForwardMode, refusal: CallResult | None) -> Weighed:
-    name, problem = named
-    found, why = _formula(problem, mode)
-    row = Weighed(order, problem, mode, found, name=name)
+def _predicted(order: int, one: Wanted, mode: ForwardMode, refusal: CallResult | None) -> Weighed:
+    found, why = _formula(one.problem, mode)
+    row = Weighed(order, one.problem, mode, found, name=one.name)
     if refusal is not None:
         return row.replace(**_refusal(refusal))
     return row if found is not None else row.replace(outcome="skipped", reason=why)

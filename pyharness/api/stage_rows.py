@@ -12,6 +12,7 @@ from pyharness.spec.problem import CallResult, Problem
 from pyharness.spec.run_axes import RUN_DEFAULTS
 from pyharness.spec.stage_results import CaseResult, StageResult, named_outcome
 from pyharness.spec.stages import STAGES
+from pyharness.spec.timed import CLOSE
 
 _MODES = {
     "forward_inference": "forward_inference",
@@ -115,7 +116,7 @@ def summary(cases: Iterable[tuple[Problem, CaseResult]]) -> dict[str, Any]:
     return {
         "rows": rows,
         "statuses": outcomes,
-        "stages": {stage: stages[stage] for stage in STAGES if stage in stages},
+        "stages": {stage: stages[stage] for stage in (*STAGES, CLOSE) if stage in stages},
         "refusals": [found for _, found in sorted(refusals.items(), key=_most_first)],
         "failures": failures,
     }

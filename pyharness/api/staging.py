@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyharness.api.device import device_here, is_emulated, open_runner
+from pyharness.api.device import device_here, open_runner
 from pyharness.api.diagnosis import explain_collapse
 from pyharness.api.diffing import folder_name
+from pyharness.api.driver import is_emulated
 from pyharness.api.folder import release_data, taken
 from pyharness.api.progress import Progress, silent
 from pyharness.api.stage_rows import case_data, case_of, host_case, stage_rows, summary
@@ -225,7 +226,7 @@ class _Staging:
             done = [journal.cases.get(p.command) for p in every]
             self._end(state, [None if d is None else case_of(d) for d in done], started)
 
-        sweep = for_each_case(left, next_runner, Runner.stages, tick)
+        sweep = for_each_case(left, next_runner, Runner.whole, tick)
         try:
             with closing(sweep):
                 for _, problem, case in sweep:

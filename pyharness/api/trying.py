@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyharness.api.diagnosis import missing_libraries
+from pyharness.api.driver import is_emulated
 from pyharness.api.launching import launch_of
 from pyharness.device import core
 from pyharness.engine.answers import Answers, ask, grid_of
@@ -163,11 +164,21 @@ class _Answers:
     def _missing(self) -> tuple[str, str]:
         return missing_libraries(self._release)
 
+    @cached_property
+    def _provenance(self) -> str:
+        return "emulated" if is_emulated(self._release) else "observed"
+
     def result(
         self, made: CallTexts, why: str | None, answers: Answers | None, position: int
     ) -> CallResult:
         """One call's answer; skipped if it was not made, with why."""
-        result = partial(CallResult, made.role, made.call.name, made.call.stage)
+        result = partial(
+            CallResult,
+            made.role,
+            made.call.name,
+            made.call.stage,
+            provenance=self._provenance,
+        )
         if answers is None:
             return result(None, None, "skipped", why)
         code = int(answers.codes[position])

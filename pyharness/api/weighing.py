@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pyharness.analyze.memory import GROWING, Change, FitResult, Memory, Weighed, growth
+from pyharness.analyze.memory import (
+    GROWING,
+    Change,
+    FitResult,
+    Memory,
+    Weighed,
+    growth,
+    last_modes,
+)
 from pyharness.analyze.memory_advice import PART_AXES, Option, options, with_size
 from pyharness.analyze.memory_fit import largest_fit
 from pyharness.api.progress import Progress, silent
-from pyharness.api.scales import Named, Scales
-from pyharness.errors import UsageError, unknown_name
+from pyharness.api.scales import Scales, Wanted
+from pyharness.errors import UsageError
 from pyharness.spec.axes import INT_MAX
 from pyharness.spec.batches import LONGEST
 from pyharness.spec.footprint import MODES, ForwardMode, at_least, predicted_total
@@ -43,7 +51,10 @@ class Wishes:
         if self.vary is None:
             return
         if self.vary not in GROWING:
-            raise unknown_name("axis to vary", self.vary, GROWING)
+            raise UsageError(
+                f"--vary {self.vary} is no axis that memory grows with",
+                f"allowed: {', '.join(GROWING)}",
+            )
         values: dict[frozenset[tuple[str, str]], set[int]] = {}
         for problem in problems:
             others = frozenset(item for item in problem.given.items() if item[0] != self.vary)
@@ -56,29 +67,23 @@ class Wishes:
 
 
 def weigh(
-    problems: Sequence[Named],
-    modes: Sequence[ForwardMode],
-    scales: Scales,
-    wishes: Wishes,
-    progress: Progress = silent,
+    wanted: Sequence[Wanted], scales: Scales, wishes: Wishes, progress: Progress = silent
 ) -> Memory:
     """What each problem asks for in each mode, what grows with what, and what is wished.
 
-    What fits and advice are about the last of the modes.
-
-    ``problems``  each with the name that a preset has for it.
+    What fits and advice are about the last of a problem's modes.
     """
-    rows = scales.rows(problems, modes, progress)
+    rows = scales.rows(wanted, progress)
     probes: list[Weighed] = []
-    if len(problems) == 1:
-        made = [p for axis in GROWING for p in _probes(problems[0][1], axis)]
-        probes = scales.rows([(None, p) for p in made], modes, progress)
+    if len(wanted) == 1:
+        made = [p for axis in GROWING for p in _probes(wanted[0].problem, axis)]
+        probes = scales.rows([Wanted(p, wanted[0].modes) for p in made], progress)
     release = None if scales.release is None else scales.release.name
     found = Memory(release, scales.facts, rows, growth([*rows, *probes]), scales.without)
-    chosen = [r for r in rows if r.mode == modes[-1]]
+    chosen = last_modes(rows)
     if wishes.limit is not None and wishes.vary is not None:
         for row in chosen:
-            progress("looking for what fits", row.order, len(problems))
+            progress("looking for what fits", row.order, len(wanted))
             found.fits.append(_fit(row, wishes.vary, wishes.limit, scales))
     if wishes.advice:
         found.advice = _advice(chosen, wishes.limit, scales, progress)
@@ -110,7 +115,7 @@ def _fit(row: Weighed, axis: str, limit: int, scales: Scales) -> FitResult:
         return Problem({**row.problem.given, **with_size(row.problem, axis, value)})
 
     def ask(values: Sequence[int]) -> list[int | None]:
-        asked = scales.rows([(None, of(v)) for v in values], [row.mode])
+        asked = scales.rows([Wanted(of(v), (row.mode,)) for v in values])
         last.update(zip(values, asked, strict=True))
         return [r.total for r in asked]
 
@@ -144,7 +149,7 @@ def _advice(
     found: dict[int, list[tuple[int, Change]]] = {row.order: [] for row in rows}
     for mode in MODES:
         tried = [(row, option) for row, option in made if option.mode == mode]
-        asked = scales.rows([(None, o.of(r.problem)) for r, o in tried], [mode], progress)
+        asked = scales.rows([Wanted(o.of(r.problem), (mode,)) for r, o in tried], progress)
         for (row, option), now in zip(tried, asked, strict=True):
             if (change := _change(row, option, now, _limit_of(row, limit))) is not None:
                 found[row.order].append((option.level, change))

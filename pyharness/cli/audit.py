@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Json, Timeout
+from pyharness.cli.options import Device, Json, NoDevice, Timeout, device_choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,8 @@ def command(
             metavar="VERDICT,…",
         ),
     ] = "",
+    device: Device = None,
+    no_device: NoDevice = False,
     timeout: Timeout = 10.0,
     json: Json = False,
 ) -> None:
@@ -59,7 +61,7 @@ def command(
     answered otherwise; partly, some are, and the condition says which; needs_a_gpu, the host lets
     it pass and a later call, or only the results, would show it; cannot_be_told, nothing shows it;
     not_applicable, the rule speaks of other releases. A refused problem counts only where another
-    rule cannot have refused it.
+    rule cannot have refused it. Where there is a GPU, what needs one is tried there, case by case.
     """
     from contextlib import ExitStack
 
@@ -73,6 +75,7 @@ def command(
     from pyharness.present.jsons import dumps
     from pyharness.spec.documented.rules import load_contradictions
 
+    choice = device_choice(device, no_device)
     gates = [g.strip() for g in fail_on.split(",") if g.strip()]
     for gate in gates:
         if gate not in (*VERDICTS, *AGREEMENTS):
@@ -84,15 +87,23 @@ def command(
         if out is not None:
             stack.enter_context(audit_folder(out))
         with shown("rules") as progress:
-            audits, failed = audit_releases(names, rules, frameworks, progress, timeout)
+            audits, failed = audit_releases(names, rules, frameworks, progress, timeout, choice)
         text = render_audit(audits, contradictions, in_full=bool(rule))
         if out is not None:
             sets = ["--all-cached"] * all_cached + ["--all-releases"] * all_releases
             named = cudnn or [] if sets else [a.release for a in audits]
             asked = [*_repeated("--cudnn", named), *sets, *_repeated("--rule", rule or [])]
+            asked += ["--no-device"] * no_device
+            asked += [] if device is None else ["--device", str(device)]
             words = shlex.join(["pyharness", "audit", *asked, "--out", str(out)])
-            write_audit(audits, render_page(text, words, _remark(audits) if sets else ""), out)
+            devices = sorted({f.device for a in audits for f in a.findings if f.device})
+            page = render_page(text, words, _remark(audits) if sets else "", devices)
+            write_audit(audits, page, out)
     typer.echo(dumps(audit_data(audits, contradictions)) if json else text)
+    for audit in audits:
+        if audit.no_device:
+            words = f"what needs a GPU was not tried on {audit.release}: {audit.no_device}"
+            typer.echo(words, err=True)
     for name, why in failed:
         typer.echo(f"not audited: {name}: {why}", err=True)
     found = [(g, n) for g in gates if (n := sum(a.count(g) for a in audits))]

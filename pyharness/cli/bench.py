@@ -37,7 +37,10 @@ def command(
     preset: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            "--preset", help="Named set of problems, see `pyharness presets`.", metavar="NAME"
+            "--preset",
+            help="Named set of problems, see `pyharness presets`; NAME/PATTERN takes those of that "
+            "name only: deepbench/training-lstm-*.",
+            metavar="NAME",
         ),
     ] = None,
     axis: Axes = None,
@@ -74,10 +77,12 @@ def command(
         ),
     ] = None,
     least_samples: Annotated[
-        int, typer.Option("--least-samples", min=2, help="Samples of each row at least.")
+        int,
+        typer.Option("--least-samples", min=2, max=10_000, help="Samples of each row at least."),
     ] = 30,
     least_time: Annotated[
-        float, typer.Option("--least-time", min=0, help="Seconds for each row at least.")
+        float,
+        typer.Option("--least-time", min=0, max=86_400, help="Seconds for each row at least."),
     ] = 0.1,
     precision: Annotated[
         float,
@@ -89,7 +94,8 @@ def command(
         ),
     ] = 0.005,
     most_time: Annotated[
-        float, typer.Option("--most-time", min=0.001, help="Seconds for each row at most.")
+        float,
+        typer.Option("--most-time", min=0.001, max=86_400, help="Seconds for each row at most."),
     ] = 3.0,
     device: Device = None,
     out: Out = None,
@@ -104,7 +110,7 @@ def command(
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED, UsageError
     from pyharness.measure.stopping import StoppingRule
-    from pyharness.present.bench import bench_data, head_lines, render_bench
+    from pyharness.present.bench import bench_data, render_bench
     from pyharness.present.jsons import dumps
     from pyharness.store.reading import read_rows
 
@@ -112,9 +118,10 @@ def command(
         raise UsageError("--resume needs the folder to go on with", "give it by --out")
     if not cudnn and peer is None:
         raise UsageError("nothing to time on is given", "--cudnn RELEASE, --peer torch, or both")
-    _check_peer(peer, peer_device)
     rule = StoppingRule(least_samples, least_time, precision, most_time)
-    options = _options(passes, modes, rule, device or 0, timeout)
+    shared = len(cudnn or []) + (peer is not None) > 1
+    options = _options(passes, modes, rule, device or 0, timeout, shared)
+    _check_peer(peer, peer_device, options.modes)
     problems = _problems(preset, axis or [], problem or [], log or [])
     with shown("cases") as progress:
         timers = _timers(cudnn or [], peer, peer_device, options, progress)
@@ -125,30 +132,38 @@ def command(
             for timer in timers:
                 timer.close()
     rows = [row for run in runs for row in read_rows(run.folder, "timings")]
-    manifests = [run.manifest.as_data() for run in runs]
+    manifests = [{"folder": str(run.folder), **run.manifest.as_data()} for run in runs]
+    for run in runs:
+        if run.old:
+            typer.echo(f"{run.folder} is complete: nothing is timed anew", err=True)
     if json:
         typer.echo(dumps(bench_data(rows, manifests)))
     else:
-        again = " ".join(f"--cudnn {name}" for name in (cudnn or []))
-        again += f" --peer {peer}" if peer else ""
-        typer.echo(render_bench(rows, head_lines(manifests), f"pyharness bench {again}"))
+        typer.echo(render_bench(rows, manifests))
         typer.echo(f"\nTables in {folder}")
     if any(run.manifest.state == "interrupted" for run in runs):
         typer.echo(f"interrupted: --out {folder} --resume goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _check_peer(peer: str | None, peer_device: str | None) -> None:
+def _check_peer(peer: str | None, peer_device: str | None, modes: tuple[str, ...]) -> None:
     from pyharness.errors import UsageError, unknown_name
 
     if peer is not None and peer not in _PEERS:
         raise unknown_name("peer", peer, _PEERS)
     if peer is None and peer_device is not None:
         raise UsageError("--peer-device is where a peer runs", "add --peer torch, or leave it out")
+    if peer is not None and "hot" not in modes:
+        raise UsageError("a peer is timed hot, which --modes leaves out", "add hot to --modes")
 
 
 def _options(
-    passes: str | None, modes: str | None, rule: StoppingRule, ordinal: int, timeout: float
+    passes: str | None,
+    modes: str | None,
+    rule: StoppingRule,
+    ordinal: int,
+    timeout: float,
+    shared: bool,
 ) -> BenchOptions:
     from pyharness.api.bench_sides import BenchOptions
     from pyharness.spec.timed import TIMED_PASSES, TIMING_MODES
@@ -158,6 +173,7 @@ def _options(
         modes=_chosen("mode", modes, TIMING_MODES),
         rule=rule,
         ordinal=ordinal,
+        shared=shared,
         timeout_s=timeout,
     )
 
@@ -207,7 +223,8 @@ def _timers(
     progress: Progress,
 ) -> list[Timer]:
     """Every side, open; what was opened is closed again if a later one cannot be."""
-    from pyharness.api.bench_sides import ReleaseTimer, TorchTimer
+    from pyharness.api.bench_sides import ReleaseTimer
+    from pyharness.api.bench_torch import TorchTimer
     from pyharness.api.progress import fetching
     from pyharness.releases.locate import resolve
 

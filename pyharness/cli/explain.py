@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Cudnn, Json, Logs, Timeout
+from pyharness.cli.options import Cudnn, Device, Json, Logs, NoDevice, Timeout, device_choice
 from pyharness.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyharness.analyze.explanation import Explanation
+    from pyharness.api.onward import DeviceChoice
+    from pyharness.releases.model import Release
 
 
 def command(
@@ -108,33 +113,35 @@ def command(
             "each).",
         ),
     ] = False,
+    device: Device = None,
+    no_device: NoDevice = False,
     timeout: Timeout = 10.0,
     json: Json = False,
 ) -> None:
-    """Say which argument of which call is refused, why, since when, and what works instead."""
+    """Say which argument of which call is refused, why, since when, and what works instead.
+
+    Where there is a GPU, what the host accepts is run there, stage by stage, and so is what is
+    suggested.
+    """
+    choice = device_choice(device, no_device)
     if log:
         given = [source, lengths, mask, time_major, torch, keras, shape, failed_in]
         alone = not problem and given == [None] * len(given) and not all_releases
-        _log(cudnn, log, out, timeout, json, alone=alone)
+        _log(cudnn, log, out, timeout, choice, json, alone=alone)
         return
     if out is not None:
         raise UsageError("--out is for the tables of --log", "one problem goes to --json")
-    from pyharness.api.explaining import explain
+    from pyharness.api.explaining import explain, predictions_of
     from pyharness.api.history import History, cached_releases, every_release, history
     from pyharness.api.progress import fetching
     from pyharness.api.reading import Sources, read_problem
     from pyharness.cli.progress import shown
-    from pyharness.present.explaining import (
-        explanation_data,
-        render_explanation,
-        render_problem,
-        render_recipes,
-    )
+    from pyharness.present.explaining import render_explanation, render_problem, render_recipes
+    from pyharness.present.explanation_data import explanation_data
     from pyharness.present.history import render_since
     from pyharness.present.jsons import dumps
-    from pyharness.present.predictions import render_checklist, render_predictions
     from pyharness.releases.locate import resolve
-    from pyharness.spec.documented import check_call, predictions
+    from pyharness.spec.documented import check_call
 
     if failed_in is not None:
         check_call(failed_in)
@@ -143,8 +150,7 @@ def command(
     )
     with shown("bytes") as progress:
         release = resolve(cudnn, progress=fetching(cudnn, progress))
-    found = explain(release, reading.problem, timeout)
-    predicted = predictions(reading.problem, release.numbers)
+    found = explain(release, reading.problem, timeout, choice)
     if not json:
         typer.echo(f"{render_explanation(found, reading)}\n")
         if recipes := render_recipes(found):
@@ -160,19 +166,39 @@ def command(
         notes = notes + past.notes
     if json:
         unmaskable = reading.mask is not None and reading.mask.lengths is None
+        predicted = predictions_of(found, release)
         data = explanation_data(found, past.spans, notes, predicted, unmaskable=unmaskable)
         typer.echo(dumps({**data, "reading": reading.data()}))
         return
     if past.spans or notes:
         typer.echo(f"{render_since(past.spans, notes, complete=all_releases)}\n")
-    typer.echo(render_predictions(predicted, reading.problem))
-    if failed_in is not None:
-        typer.echo(f"\n{render_checklist(predicted, failed_in)}")
+    typer.echo(_documents(found, release, failed_in))
     typer.echo(f"\n{render_problem(found, reading)}")
 
 
+def _documents(found: Explanation, release: Release, failed_in: str | None) -> str:
+    """What documents say of the calls that need a GPU, and of the one that failed."""
+    from pyharness.api.explaining import predictions_of
+    from pyharness.present.on_device import device_name
+    from pyharness.present.predictions import render_checklist, render_predictions
+
+    predicted = predictions_of(found, release)
+    where = device_name(found.device.facts) if found.device else ""
+    said = render_predictions(predicted, found.problem, where)
+    if failed_in is None:
+        return said
+    return f"{said}\n\n{render_checklist([one for one, _ in predicted], failed_in)}"
+
+
 def _log(
-    cudnn: str, logs: list[str], out: Path | None, timeout: float, json: bool, *, alone: bool
+    cudnn: str,
+    logs: list[str],
+    out: Path | None,
+    timeout: float,
+    choice: DeviceChoice,
+    json: bool,
+    *,
+    alone: bool,
 ) -> None:
     from pyharness.api.explaining_logs import explain_log
     from pyharness.api.progress import fetching
@@ -188,7 +214,7 @@ def _log(
         recording = read_recording(logs, progress)
         release = resolve(cudnn, progress=fetching(cudnn, progress))
     with shown() as progress:
-        found = explain_log(recording, release, out, timeout, progress)
+        found = explain_log(recording, release, out, timeout, progress, choice)
     if json:
         typer.echo(dumps(log_data(found)))
         return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -121,11 +123,20 @@ def _os_words(error: OSError) -> str:
     return why if error.filename is None else f"{error.filename}: {why}"
 
 
+def _open_streams() -> None:
+    """Gives standard streams that the caller has closed a place to go, and their numbers back."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - stays open
+            setattr(sys, name, stream)
+
+
 def main() -> None:
     """Runs a command; errors go to stderr in words, the exit code says of what kind they are.
 
     A defect of ours (a ValueError, KeyError, TypeError …) keeps its traceback.
     """
+    _open_streams()
     with _interrupted_once():
         _main()
 

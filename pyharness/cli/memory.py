@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Axes, Json, Logs, Out, Timeout
+from pyharness.cli.options import (
+    Axes,
+    Device,
+    Json,
+    Logs,
+    NoDevice,
+    Out,
+    Timeout,
+    device_choice,
+)
 from pyharness.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyharness.api.scales import Named
+    from pyharness.api.scales import Wanted
+    from pyharness.spec.problem import Problem
 
 
 def command(
@@ -26,21 +36,29 @@ def command(
         Optional[str],  # noqa: UP045
         typer.Option(
             "--cudnn",
-            help="Release, as for `pyharness try`: asked for the sizes where a GPU is, for what it "
-            "refuses elsewhere. Without it the formula alone answers.",
+            help="Release, as for `pyharness try`: asked for the sizes where it runs on a GPU, for "
+            "what it refuses elsewhere. Without it the formula alone answers.",
             metavar="RELEASE",
         ),
     ] = None,
     preset: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            "--preset", help="Named set of problems, see `pyharness presets`.", metavar="NAME"
+            "--preset",
+            help="Named set of problems, see `pyharness presets`; NAME/PATTERN takes those of that "
+            "name only: deepbench/training-lstm-*.",
+            metavar="NAME",
         ),
     ] = None,
     axis: Axes = None,
     log: Logs = None,
     inference: Annotated[
-        bool, typer.Option("--inference", help="Inference alone, not training.")
+        bool,
+        typer.Option(
+            "--inference",
+            help="Inference alone (default: inference and training, or what the preset or the log "
+            "runs of each problem).",
+        ),
     ] = False,
     fit: Annotated[
         Optional[str],  # noqa: UP045
@@ -65,15 +83,8 @@ def command(
             "of them fit.",
         ),
     ] = False,
-    device: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--device",
-            min=0,
-            help="Number of the GPU to ask (default: the first, where there is one).",
-            metavar="N",
-        ),
-    ] = None,
+    device: Device = None,
+    no_device: NoDevice = False,
     out: Out = None,
     timeout: Timeout = 10.0,
     json: Json = False,
@@ -92,21 +103,20 @@ def command(
     from pyharness.present.jsons import dumps
     from pyharness.present.memory import memory_data, render_memory
     from pyharness.spec.byte_text import parse_bytes
-    from pyharness.spec.footprint import MODES
     from pyharness.store.manifest import now
 
     limit = None if fit is None else parse_bytes(fit, "--fit")
     _check(limit, vary, advice, cudnn, device)
+    choice = device_choice(device, no_device)
     wishes = Wishes(limit, vary, advice)
-    problems = _problems(preset, axis or [], problem or [], log or [])
-    wishes.check([p for _, p in problems])
+    wanted = _wanted(preset, axis or [], problem or [], log or [], inference)
+    wishes.check([w.problem for w in wanted])
     started = now()
     with nullcontext() if out is None else memory_folder(out):
         with shown("bytes") as progress:
-            scales = open_scales(cudnn, device, timeout, progress)
+            scales = open_scales(cudnn, choice, timeout, progress)
         with scales, shown() as progress:
-            modes = MODES[:1] if inference else MODES
-            found = weigh(problems, modes, scales, wishes, progress)
+            found = weigh(wanted, scales, wishes, progress)
         if out is not None:
             write_memory(found, scales.release, out, started)
     if json:
@@ -139,18 +149,24 @@ def _check(
         )
 
 
-def _problems(
-    preset: str | None, axes: list[str], words: list[str], logs: list[str]
-) -> list[Named]:
-    """The problems that were given, with the names that a preset has for them."""
+def _wanted(
+    preset: str | None, axes: list[str], words: list[str], logs: list[str], inference: bool
+) -> list[Wanted]:
+    """The problems that were given, each with the forward modes that it is to run in."""
     from pyharness.api.replaying import read_recording, require_problems
+    from pyharness.api.scales import Wanted
     from pyharness.space.problems import problems_from
+    from pyharness.spec.footprint import MODES, modes_of
 
+    found: list[tuple[str | None, Problem, list[str]]]
     if logs:
         if preset is not None or axes or words:
             raise UsageError("--log brings its own problems", "leave the others out")
         recording = read_recording(logs)
         require_problems(recording)
-        return [(None, recorded.problem) for recorded in recording.problems]
-    chosen = problems_from(preset, axes, words).problems
-    return [(one.name if preset is not None else None, one.problem) for one in chosen]
+        found = [(None, r.problem, list(r.stages)) for r in recording.problems]
+    else:
+        chosen = problems_from(preset, axes, words).problems
+        found = [(None if preset is None else c.name, c.problem, list(c.passes)) for c in chosen]
+    only = MODES[:1] if inference else None
+    return [Wanted(problem, only or modes_of(passes), name) for name, problem, passes in found]

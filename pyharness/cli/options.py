@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from pyharness.api.mapping import MapOptions
+    from pyharness.api.onward import DeviceChoice
 
 
 def _number(seconds: float) -> float:
@@ -29,7 +30,11 @@ Cudnn = Annotated[
 ]
 Preset = Annotated[
     Optional[str],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
-    typer.Option("--preset", help="Named space, see `pyharness presets`.", metavar="NAME"),
+    typer.Option(
+        "--preset",
+        help="Named space or set of problems, see `pyharness presets`.",
+        metavar="NAME",
+    ),
 ]
 Call = Annotated[
     Optional[str],  # noqa: UP045
@@ -87,12 +92,31 @@ Device = Annotated[
         help="GPU by its number (default: the first). PYHARNESS_LIBCUDA names another libcuda.",
     ),
 ]
+NoDevice = Annotated[
+    bool, typer.Option("--no-device", help="Leave the GPU out: what the host says, no more.")
+]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--out", help="Folder for the tables.", metavar="DIR"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask back about a very large space.")]
+
+
+def device_choice(device: int | None, no_device: bool) -> DeviceChoice:
+    """The device that was asked for.
+
+    Raises  UsageError if one is asked for and left out.
+    """
+    from pyharness.errors import UsageError
+
+    if device is not None and no_device:
+        raise UsageError(
+            f"--device {device} and --no-device do not go together", "leave one of them out"
+        )
+    if no_device:
+        return "none"
+    return "first" if device is None else device
 
 
 def map_options(threads: int | None, timeout: float, reasons: str, yes: bool) -> MapOptions:

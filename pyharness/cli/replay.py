@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Json, Timeout
+from pyharness.cli.options import Device, Json, NoDevice, Timeout, device_choice
 
 if TYPE_CHECKING:
+    from pyharness.api.onward import DeviceChoice
     from pyharness.spec.recording import Recording
 
 _TIMEOUT_S = 10.0
@@ -68,17 +69,23 @@ def command(
             metavar="FILE",
         ),
     ] = None,
+    device: Device = None,
+    no_device: NoDevice = False,
     timeout: Timeout = _TIMEOUT_S,
     json: Json = False,
 ) -> None:
-    """Read the RNN calls out of a program's cuDNN logs, and try them on other releases."""
+    """Read the RNN calls out of a program's cuDNN logs, and try them on other releases.
+
+    Where there is a GPU, what the host accepts is run there through the stages that the log has.
+    """
     from pyharness.errors import UsageError
 
     if capture:
-        if cudnn or out or fail_on or json or timeout != _TIMEOUT_S:
+        about_device = device is not None or no_device
+        if cudnn or out or fail_on or json or about_device or timeout != _TIMEOUT_S:
             raise UsageError(
-                "--capture only records: --cudnn, --out, --fail-on, --timeout and --json are about "
-                "a log",
+                "--capture only records: --cudnn, --out, --fail-on, --device, --no-device, "
+                "--timeout and --json are about a log",
                 "run `pyharness replay LOG` with them afterwards",
             )
         _capture(logs or [], log)
@@ -86,7 +93,10 @@ def command(
         raise UsageError("--log is where --capture writes", "logs to read are given without it")
     if not logs:
         raise UsageError("no log is given", "give files or -, or record one: --capture -- COMMAND…")
-    replay_logs(logs, cudnn or [], out, fail_on, timeout, json)
+    choice = device_choice(device, no_device)
+    if device is not None and not cudnn:
+        raise UsageError("--device needs a release to try", "give --cudnn RELEASE, too")
+    replay_logs(logs, cudnn or [], out, fail_on, timeout, json, choice)
 
 
 def _capture(words: list[str], log: Path | None) -> None:
@@ -116,13 +126,20 @@ def _capture(words: list[str], log: Path | None) -> None:
 
 
 def replay_logs(
-    logs: list[str], cudnn: list[str], out: Path | None, fail_on: str, timeout: float, json: bool
+    logs: list[str],
+    cudnn: list[str],
+    out: Path | None,
+    fail_on: str,
+    timeout: float,
+    json: bool,
+    device: DeviceChoice = "none",
 ) -> None:
     """What logs hold, and what these releases say of it; `pyharness map --log` does the same."""
     from contextlib import nullcontext
 
     from pyharness.api.progress import fetching
-    from pyharness.api.replaying import read_recording, replay, replay_folder, write_replay
+    from pyharness.api.replay_files import replay_folder, write_replay
+    from pyharness.api.replaying import read_recording, replay
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_GATE, UsageError, unknown_name
     from pyharness.present.jsons import dumps
@@ -147,7 +164,7 @@ def replay_logs(
             recording = read_recording(logs, progress)
             releases = [resolve(text, progress=fetching(text, progress)) for text in cudnn]
         with shown("releases") as progress:
-            result = replay(recording, releases, timeout, progress)
+            result = replay(recording, releases, timeout, progress, device)
         if out is not None:
             write_replay(result, releases, out, started)
     versions = _versions(recording)

@@ -1,18 +1,22 @@
-"""An explanation in words and as data."""
+"""An explanation in words."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
-from pyharness.analyze.explanation import Blame, Explanation, Refusal, Span, Suggestion
+from pyharness.analyze.explanation import Blame, Explanation, Refusal, Suggestion
+from pyharness.present.explanation_data import explain_command, try_command
+from pyharness.present.on_device import (
+    case_words,
+    device_name,
+    stages_line,
+    stopped_lines,
+    verdict,
+)
 from pyharness.present.trying import ROLES
 from pyharness.present.units import count_text, wrapped
 from pyharness.spec.batches import list_text
 from pyharness.spec.calls import call_named
-from pyharness.spec.documented import Prediction
 from pyharness.spec.length_advice import NAMES
 from pyharness.spec.masks import CLOSE_UP, MaskReading
 from pyharness.spec.problem import Problem
@@ -34,8 +38,10 @@ def render_explanation(found: Explanation, reading: Reading | None = None) -> st
         as_if = "as if every row were full, "
     words = _command(found.problem.given) or "the defaults"
     if found.accepted:
-        verdict = f"all {len(found.results)} host calls accept"
-        lines += wrapped(f"{as_if}cuDNN {found.release}: {verdict} {words}", 0, 2)
+        host = f"all {len(found.results)} host calls accept"
+        further = f"; {verdict(found.device)}" if found.device else ""
+        lines += wrapped(f"{as_if}cuDNN {found.release}: {host} {words}{further}", 0, 2)
+        lines += _on_device(found)
         return "\n".join([*lines, *_notes(found)])
     lines += [*wrapped(f"{as_if}cuDNN {found.release} refuses {words}", 0, 2), ""]
     for refusals in _alike(found.refusals):
@@ -46,6 +52,20 @@ def render_explanation(found: Explanation, reading: Reading | None = None) -> st
         lines += [*wrapped(f"accepted: {roles}", 0), ""]
     lines += _suggestions(found)
     return "\n".join([*lines, *_notes(found)])
+
+
+def _on_device(found: Explanation) -> list[str]:
+    """What stage stops an accepted problem on a device, and what is accepted nearby."""
+    device = found.device
+    if device is None or device.case.stopped is None:
+        return []
+    lines = ["", *stopped_lines(device, found.release, found.problem)]
+    refused = device.case.stopped.outcome == "unsupported"
+    if refused:
+        lines += _to_blame(device.blames, device.together)
+        lines += [] if device.blames else ["  no change that was tried makes it pass"]
+    lines += ["", *stages_line(device.case)]
+    return [*lines, "", *_suggestions(found)] if refused else lines
 
 
 def _no_lengths(mask: MaskReading) -> list[str]:
@@ -126,16 +146,23 @@ def _refusal(group: Sequence[Refusal]) -> list[str]:
         lines += wrapped(said, 2)
     elif result.reason:
         lines += wrapped(result.reason, 2)
+    lines += _to_blame(blames, group[0].together)
+    if not blames:
+        lines.append("  no change of up to three arguments makes it pass")
+    return lines
+
+
+def _to_blame(blames: Sequence[Blame], sets: Sequence[tuple[str, ...]]) -> list[str]:
+    """The arguments to blame; ``sets``: those that have to change together."""
+    lines = []
     alone = [b for b in blames if b.alone]
     if alone:
         head = "to blame:" if len(alone) == 1 else "to blame, each enough to change alone:"
         lines += [f"  {head}", *_blames(alone)]
     together = [b for b in blames if not b.alone]
     if together:
-        sets = " or ".join(" and ".join(names) for names in group[0].together)
-        lines += [*wrapped(f"to blame, to be changed together ({sets}):", 2), *_blames(together)]
-    if not blames:
-        lines.append("  no change of up to three arguments makes it pass")
+        words = " or ".join(" and ".join(names) for names in sets)
+        lines += [*wrapped(f"to blame, to be changed together ({words}):", 2), *_blames(together)]
     return lines
 
 
@@ -152,9 +179,15 @@ def _blames(blames: Iterable[Blame]) -> Iterator[str]:
 
 
 def _suggestions(found: Explanation) -> list[str]:
-    if not found.suggestions:
+    if not found.suggestions and found.device is None:
         return [f"no accepted problem was found among {found.searched:,} near it"]
-    lines = [f"nearest accepted, of {found.searched:,} problems tried, least change first:"]
+    tried = f"{found.searched:,} problems tried"
+    if found.device is not None:
+        where = device_name(found.device.facts)
+        tried = f"{count_text(found.device.searched, 'problem')} tried on {where}"
+    if not found.suggestions:
+        return [f"no accepted problem was found, of {tried}"]
+    lines = [f"nearest accepted, of {tried}, least change first:"]
     for number, suggestion in enumerate(found.suggestions, 1):
         lines += _suggestion(number, suggestion, found.release)
     return lines
@@ -167,6 +200,9 @@ def _suggestion(number: int, suggestion: Suggestion, release: str) -> list[str]:
         what = f"{change.words}: {change.cost}" if change.words else change.cost
         head = f"{', '.join(change.changes)}: " if len(suggestion.changes) > 1 else ""
         lines += wrapped(f"{head}{what}", 5)
+    if suggestion.case is not None:
+        lines += wrapped(f"on the device: {case_words(suggestion.case)}", 5)
+        return [*lines, *wrapped(explain_command(release, suggestion.problem), 5, 9)]
     for one in suggestion.predicted:
         lines += wrapped(f"but predicted on a GPU: {one.rule.says} ({one.rule.id})", 5)
     return [*lines, *wrapped(try_command(release, suggestion.problem), 5, 9)]
@@ -188,71 +224,6 @@ def render_recipes(found: Explanation) -> str:
             lines += [line for note in recipe.notes for line in wrapped(f"({note})", 4)]
             with_code |= bool(recipe.code)
     return "\n".join(lines + (wrapped(f"in this code {NAMES}", 2) if with_code else []))
-
-
-def explanation_data(
-    found: Explanation,
-    spans: Sequence[Span],
-    notes: Sequence[str],
-    predicted: Sequence[Prediction],
-    *,
-    unmaskable: bool = False,
-) -> dict[str, Any]:
-    """All of it as plain data, for JSON.
-
-    ``unmaskable``  the problem stands for a mask that has no lengths, and no release takes.
-    """
-    return {
-        "release": found.release,
-        "problem": dict(found.problem.given),
-        "defaults": found.problem.defaults,
-        "accepted": found.accepted and not unmaskable,
-        "calls": [asdict(r) for r in found.results],
-        "refusals": [
-            {
-                "call": r.result.call,
-                "role": r.result.role,
-                "status": r.result.status,
-                "reason": r.result.reason,
-                "blames": [asdict(b) for b in r.blames],
-            }
-            for r in found.refusals
-        ],
-        "tried": found.searched,
-        "suggestions": [
-            {
-                "problem": dict(s.problem.given),
-                "command": try_command(found.release, s.problem),
-                "levels": list(s.levels),
-                "changes": [asdict(c) for c in s.changes],
-                "predicted": [p.rule.id for p in s.predicted],
-            }
-            for s in found.suggestions
-        ],
-        "since": [asdict(s) for s in spans],
-        "predicted": [
-            {
-                "rule": p.rule.id,
-                "calls": list(p.rule.later_calls),
-                "outcome": p.rule.outcome,
-                "says": p.rule.says,
-                "state": p.state,
-                "depends_on": list(p.depends_on),
-                "source": p.rule.source,
-                "grade": p.rule.grade,
-                "provenance": "predicted",
-            }
-            for p in predicted
-        ],
-        "advice": [asdict(a) for a in found.advice],
-        "notes": [*found.notes, *notes],
-    }
-
-
-def try_command(release: str, problem: Problem) -> str:
-    """The command that tries a problem again."""
-    words = shlex.join(f"{n}={t}" for n, t in problem.given.items())
-    return f"pyharness try --cudnn {release} {words}".rstrip()
 
 
 def _command(texts: Mapping[str, str]) -> str:

@@ -77,4 +77,6 @@ OUTCOME = Column(
 REASON = Column(
     "reason", TEXT, "", "cuDNN's own condition, verbatim; for failed rows what happened"
 )
-PROVENANCE = Column("provenance", TEXT, "", "observed: the library said so here")
+PROVENANCE = Column(
+    "provenance", TEXT, "", "observed: the library said so here; emulated: a double"
+)

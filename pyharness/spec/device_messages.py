@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 
@@ -54,9 +54,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class ClosePlan:
-    """Give back what the open plan holds."""
+    """Give back what the open plan holds; ``memory``: the device's memory too, for others."""
 
     kind: ClassVar[str] = "close_plan"
+    memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,14 @@ class NoMemory:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The plan went as far as it goes; ``sizes`` in bytes, None if they were not told."""
+    """The plan went as far as it goes; ``sizes`` in bytes, None if they were not told.
+
+    ``free_bytes``  what the device had for the plan before it took any; None without sizes.
+    """
 
     kind: ClassVar[str] = "staged"
     sizes: dict[str, int] | None
+    free_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +131,11 @@ class Captured:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Seconds per execution, one a sample."""
+    """Seconds per execution, one a sample; ``broken`` as in StageDone."""
 
     kind: ClassVar[str] = "sampled"
     samples_s: list[float]
+    broken: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pyharness.spec.columns import (
     FLOAT,
     INT32,
     INT64,
+    PROVENANCE,
     REASON,
     RELEASE,
     RUN_COLUMNS,
@@ -27,12 +28,10 @@ _PASS = Column(
     TEXT,
     "",
     "forward_inference, forward_training, backward_data, backward_weights, training_step (these "
-    "three), or backward (both of them, where a peer cannot tell them apart)",
+    "three), backward (both of them, where a peer cannot tell them apart), or close (giving back "
+    "what a problem held; a row only where that failed)",
 )
-_MODE = Column("mode", TEXT, "", "hot, cold, graph or enqueue")
-_DEVICE_PROVENANCE = Column(
-    "provenance", TEXT, "", "observed: the library said so here; emulated: a double"
-)
+_MODE = Column("mode", TEXT, "", "hot, cold, graph or enqueue; null of close")
 _MEMORY_PARTS = ("weight_space", "workspace", "reserve_space", "tensor", "dropout_states")
 
 DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
@@ -64,7 +63,7 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         Column("reserve_space_bytes", INT64, "B", "of a pass of training; null elsewhere"),
         Column("asked_bytes", INT64, "B", "of a stage out_of_memory: what could not be had"),
         Column("free_bytes", INT64, "B", "of a stage out_of_memory: what the device had"),
-        _DEVICE_PROVENANCE,
+        PROVENANCE,
     ),
     "samples": (
         RELEASE,
@@ -78,7 +77,7 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         Column("chunk", INT32, "", "samples of one chunk were taken back to back, from 0"),
         Column("time_s", FLOAT, "s", "of one execution; of enqueue the host's time of the call"),
         Column("throttled", TEXT, "", "yes if the card was held down: it does not count"),
-        _DEVICE_PROVENANCE,
+        PROVENANCE,
     ),
     "timings": (
         RELEASE,
@@ -140,7 +139,7 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         CALL,
         REASON,
         Column("notes", TEXT, "", "what a peer does otherwise than the problem says"),
-        _DEVICE_PROVENANCE,
+        PROVENANCE,
     ),
     "memory": (
         RELEASE,
@@ -183,7 +182,7 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         STATUS,
         REASON,
         Column("asked_bytes", INT64, "B", "of a row out_of_memory: what it would need"),
-        Column("free_bytes", INT64, "B", "what the device has for it; null without one"),
+        Column("free_bytes", INT64, "B", "what was free for it on the device; null if unknown"),
         Column("provenance", TEXT, "", "observed or emulated: asked; predicted: by formula"),
     ),
 }

@@ -12,13 +12,14 @@ cudnnGetRNNTempSpaceSizes take a handle. Until then:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyharness.spec.geometry import Geometry, geometry
 from pyharness.spec.problem import Problem
 from pyharness.spec.run_axes import problem_axes
+from pyharness.spec.stages import PASSES
 
 ForwardMode = Literal["inference", "training"]
 MODES: tuple[ForwardMode, ...] = ("inference", "training")
@@ -204,6 +205,12 @@ def at_least(problem: Problem, mode: ForwardMode) -> int:
     """
     found = predict(problem, mode)
     return found.weight_space + found.tensor
+
+
+def modes_of(passes: Collection[str]) -> tuple[ForwardMode, ...]:
+    """The forward modes that these passes, or stages, run in; both where none of them is a pass."""
+    ran = {"inference" if name == PASSES[0] else "training" for name in PASSES if name in passes}
+    return tuple(mode for mode in MODES if mode in ran) or MODES
 
 
 def drops_out(problem: Problem) -> bool:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.problem import CallResult, Problem
+from pyharness.spec.stage_results import CaseResult, StageResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Recording:
         return self.calls.total()
 
 
+_WORST_FIRST = ("failed", "unsupported", "out_of_memory", "passed")
 # What a gate may name: of the last release, and of each step from one release to the next.
 REPLAY_GATES = ("refused", "failed", "newly_refused", "newly_accepted", "newly_failed")
 
@@ -106,22 +109,58 @@ class Step:
     newly_failed: list[int]
 
 
+@dataclass(frozen=True, slots=True)
+class OnDevice:
+    """Recorded problems on a device.
+
+    ``facts``  the device; None: there is none.
+    ``cases``  by the order of the problem: the stages that were recorded, and those before them.
+    ``why``    why a device that is here was not used, or not to the end.
+    """
+
+    facts: DeviceFacts | None = None
+    cases: dict[int, CaseResult] = field(default_factory=dict)
+    why: str = ""
+
+
+def _outcome(said: Sequence[CallResult | StageResult]) -> str:
+    outcomes = {r.outcome for r in said}
+    return next((o for o in _WORST_FIRST if o in outcomes), "skipped")
+
+
 @dataclass(slots=True)
 class Replay:
     """Recorded problems tried on releases.
 
     ``releases``  their names, in the order they were given.
-    ``results``   for each release and problem what the calls said that were recorded of it.
+    ``results``   for each release and problem what the host calls said that were recorded of it.
+    ``devices``   for each release the cases on a device; empty where there is none.
     """
 
     recording: Recording
     releases: list[str]
     results: list[list[list[CallResult]]]
+    devices: list[OnDevice] = field(default_factory=list)
+
+    def said(self, release: int, order: int) -> list[CallResult | StageResult]:
+        """What the host calls said, then the stages on a device that were tried."""
+        said: list[CallResult | StageResult] = list(self.results[release][order])
+        case = self.case(release, order)
+        if case is not None:
+            said += [s for s in case.stages if s.outcome != "skipped"]
+        return said
+
+    def case(self, release: int, order: int) -> CaseResult | None:
+        """What became of a problem on a device; None if it was not taken there."""
+        return self.devices[release].cases.get(order) if self.devices else None
 
     def outcome(self, release: int, order: int) -> str:
-        """What became of a problem: passed, unsupported, failed, or skipped if no call was made."""
-        outcomes = {r.outcome for r in self.results[release][order]}
-        return next((o for o in ("failed", "unsupported", "passed") if o in outcomes), "skipped")
+        """What became of a problem: the worst outcome, or skipped if no call was made."""
+        return _outcome(self.said(release, order))
+
+    def host_outcome(self, release: int, order: int) -> str:
+        """The same of the host calls alone."""
+        return _outcome(self.results[release][order])
 
     def with_outcome(self, release: int, outcome: str) -> list[int]:
         """The problems of an outcome on a release, the most frequent first."""
@@ -146,11 +185,22 @@ class Replay:
             return len(self.with_outcome(last, outcome)) if self.releases else 0
         return sum(len(getattr(step, gate)) for step in self.steps())
 
+    def _compared(self, a: int, order: int) -> tuple[str, str]:
+        """A problem's outcome on a release and on the next, as far as both were asked."""
+        sides = (a, a + 1)
+        # What the host refuses goes nowhere; what it accepts has to be tried on both devices.
+        known = all(
+            self.case(r, order) is not None or self.host_outcome(r, order) != "passed"
+            for r in sides
+        )
+        how = self.outcome if known else self.host_outcome
+        return how(a, order), how(a + 1, order)
+
     def _step(self, a: int) -> Step:
         moved: dict[str, list[int]] = {"unsupported": [], "passed": [], "failed": []}
         for problem in self.recording.problems:
-            before, after = (self.outcome(r, problem.order) for r in (a, a + 1))
-            if before != after and "skipped" not in (before, after):
+            before, after = self._compared(a, problem.order)
+            if before != after and after in moved and before in moved:
                 moved[after].append(problem.order)
         return Step(
             self.releases[a],

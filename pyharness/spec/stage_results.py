@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pyharness.spec.stages import blocked_by
 from pyharness.spec.statuses import canonical, family
 
 Outcome = Literal["passed", "unsupported", "skipped", "failed", "out_of_memory"]
@@ -43,7 +44,7 @@ class CaseResult:
     ``stages``       in their order, one each.
     ``sizes``        bytes by name, see ``_core.Plan.sizes``; None if it did not come to that.
     ``asked_bytes``  what could not be had where a stage is out_of_memory; None elsewhere.
-    ``free_bytes``   what was free then.
+    ``free_bytes``   what was free then; elsewhere what was free when the sizes were told.
     """
 
     stages: tuple[StageResult, ...]
@@ -54,6 +55,25 @@ class CaseResult:
     def stage(self, name: str) -> StageResult | None:
         """What became of a stage; None if the case was not to go so far."""
         return next((s for s in self.stages if s.stage == name), None)
+
+    @property
+    def stopped(self) -> StageResult | None:
+        """The first stage that was tried and did not pass; None if there is none."""
+        return next((s for s in self.stages if s.outcome not in ("passed", "skipped")), None)
+
+    def passes(self, name: str) -> bool:
+        """Whether a stage passed, or is not needed and nothing that it needs ended badly."""
+        stage = self.stage(name)
+        if stage is None or stage.outcome != "skipped":
+            return stage is not None and stage.outcome == "passed"
+        ended = [s.stage for s in self.stages if s.outcome not in ("passed", "skipped")]
+        tried = any(s.outcome != "skipped" for s in self.stages)
+        return tried and self.failure is None and blocked_by(name, ended) is None
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was tried and every stage passed that it needs."""
+        return self.stopped is None and any(s.outcome == "passed" for s in self.stages)
 
     @property
     def failure(self) -> StageResult | None:

@@ -7,6 +7,7 @@ from pyharness.spec.stages import PASSES
 TRAINING_STEP = "training_step"  # forward_training, backward_data, backward_weights
 BACKWARD = "backward"  # both backward passes, where a peer cannot tell them apart
 TIMED_PASSES = (*PASSES, TRAINING_STEP)
+CLOSE = "close"  # no pass: what follows them, a row only where it failed
 
 # hot: back to back between two events. cold: the L2 cache flushed before each. graph: replay of a
 # CUDA graph. enqueue: the host's time of the call, with nothing queued.

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pyharness.api import device
-from pyharness.api.device import chosen_libcuda, device_here, is_emulated, open_runner
+from pyharness.api.device import device_here, open_runner
+from pyharness.api.driver import chosen_libcuda, is_emulated
 from pyharness.errors import HarnessError
 from pyharness.releases import Release
 from pyharness.releases.dependencies import missing_on_device, missing_toolkit
@@ -188,11 +189,24 @@ def test_a_probe_that_dies_or_hangs_is_no_gpu(
     assert "did not answer" in device_here().why
 
 
+@pytest.fixture
+def light(cudnn: Cudnn, tmp_path: Path) -> Release:
+    """A release as it is fetched for the host alone, whatever the cache has of it by now."""
+    whole = cudnn(RELEASE)
+    folder = tmp_path / "nvidia" / "cudnn" / "lib"
+    folder.mkdir(parents=True)
+    for file in whole.path.parent.iterdir():
+        if file.name.startswith(
+            ("libcudnn.so", *(f"libcudnn_{p}" for p in ("adv", "graph", "ops")))
+        ):
+            (folder / file.name).symlink_to(file)
+    return replace(whole, path=folder / whole.path.name, library_dirs=(folder,))
+
+
 def test_a_light_release_on_a_gpu_needs_more(
-    emulate: Callable[..., Release], cudnn: Cudnn, monkeypatch: pytest.MonkeyPatch
+    emulate: Callable[..., Release], light: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """cuBLAS and NVRTC are asked for before the first case; the double needs none."""
-    light = cudnn(RELEASE)
     missing = ["libcublas.so.12", "libcublasLt.so.12", "libnvrtc.so.12"]
     monkeypatch.setenv("LD_LIBRARY_PATH", "")
     assert missing_toolkit(light.path, 12, light.library_dirs) == missing
@@ -242,8 +256,8 @@ def test_a_toolkit_beside_the_release_is_found(cudnn: Cudnn, tmp_path: Path) -> 
     assert missing_toolkit(path, None, ()) == []
 
 
-def test_what_brings_the_libraries_of_a_release_that_was_not_fetched(cudnn: Cudnn) -> None:
-    release = Release("9.28.0.42", 12, cudnn(RELEASE).path, "installed")
+def test_what_brings_the_libraries_of_a_release_that_was_not_fetched(light: Release) -> None:
+    release = replace(light, origin="installed")
     error: Any = device._toolkit_missing(release)
     assert "install nvidia-cublas-cu12, nvidia-cuda-nvrtc-cu12" in error.hint
     assert "`pyharness fetch VERSION --full`" in error.hint

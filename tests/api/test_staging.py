@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,32 @@ def test_what_fails_is_a_row_and_the_next_case_runs_in_a_new_process(
         f"hidden_size={n} {SMALL}" for n in (12, 20)
     ]
     assert results["stages"]["forward_inference"] == {"passed": 2, "failed": 2}
+
+
+def test_an_end_that_fails_is_a_row_of_its_own_case(emulate: Made, tmp_path: Path) -> None:
+    release = emulate(fault="crash@cudnnDestroyDropoutDescriptor:2")
+    run = stage_release(release, sizes(8, 12, 16, 20), tmp_path / "out")
+    failed = [r for r in rows(run) if r["outcome"] == "failed"]
+    assert [(r["hidden_size"], r["stage"], r["call"]) for r in failed] == [
+        (n, "close", "cudnnDestroyDropoutDescriptor") for n in (12, 20)
+    ]
+    assert outcomes(run, "backward_weights") == ["passed"] * 4
+    assert run.manifest.results["stages"]["close"] == {"failed": 2}
+
+
+def test_a_folder_that_is_removed_meanwhile_has_its_tables_in_the_end(
+    emulate: Made, tmp_path: Path
+) -> None:
+    folder, done = tmp_path / "out", []
+
+    def remove_once(what: str, count: int, total: int) -> None:
+        if count == 1 and not done:
+            done.append(what)
+            shutil.rmtree(folder)
+
+    run = stage_release(emulate(), sizes(8, 12), folder, progress=remove_once)
+    assert outcomes(run, "backward_weights") == ["passed", "passed"]
+    assert read_manifest(folder).state == "complete"
 
 
 def test_out_of_memory_has_its_bytes_and_the_sweep_goes_on(emulate: Made, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pyharness.analyze.memory import Memory
-from pyharness.api.scales import Scales, footprint_of
+from pyharness.api.scales import Scales, Wanted, footprint_of
 from pyharness.api.weighing import Wishes, weigh
-from pyharness.errors import UsageError
+from pyharness.errors import HarnessError, UsageError
 from pyharness.releases import Release
 from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.footprint import MODES, Footprint, predict
@@ -19,7 +19,7 @@ from pyharness.spec.stage_results import CaseResult, StageResult
 
 Cudnn = Callable[[str], Release]
 FACTS = DeviceFacts("card", "9.0", 1 << 30, 108, 1 << 25, "0000:01:00.0", 12080, emulated=False)
-TRAINING = MODES[1:]
+FREE = 900 << 20  # of it; the rest is in use
 
 
 def problem(words: str) -> Problem:
@@ -48,7 +48,8 @@ class Card:
             return CaseResult((stage("failed", None, "the worker ended: signal 11"),))
         if problem.value("algo"):
             return CaseResult((stage("unsupported", "NOT_SUPPORTED", "algo"),))
-        return CaseResult((stage("passed", "SUCCESS", None),), told(problem, self._reserve))
+        passed = (stage("passed", "SUCCESS", None),)
+        return CaseResult(passed, told(problem, self._reserve), free_bytes=FREE)
 
     def close(self) -> None:
         self._log.append("closed")
@@ -81,7 +82,7 @@ def card(log: list[str], fake_release: Release) -> Scales:
 
 def weighed(scales: Scales, *words: str, wishes: Wishes | None = None) -> Memory:
     with scales:
-        return weigh([(None, problem(w)) for w in words], MODES, scales, wishes or Wishes())
+        return weigh([Wanted(problem(w)) for w in words], scales, wishes or Wishes())
 
 
 def test_what_the_card_says_counts_and_the_formula_is_judged(card: Scales, log: list[str]) -> None:
@@ -92,7 +93,7 @@ def test_what_the_card_says_counts_and_the_formula_is_judged(card: Scales, log: 
     inference, training = found.rows[:2]
     assert [r.mode for r in found.rows] == [*MODES, *MODES]
     assert {(r.provenance, r.outcome, r.free_bytes) for r in found.rows} == {
-        ("observed", "passed", 1 << 30)
+        ("observed", "passed", FREE)
     }
     ours = predict(problem(words[0]), "training")
     assert training.predicted == ours
@@ -120,12 +121,13 @@ def test_the_parts_of_what_a_plan_is_told() -> None:
 
 
 def test_what_the_device_cannot_hold_is_a_row_and_the_rest_goes_on(card: Scales) -> None:
-    big, small = "batch_size=8 hidden_size=1024 max_seq_length=4000", "batch_size=2"
+    big, small = "batch_size=8 hidden_size=1024 max_seq_length=2400", "batch_size=2"
     rows = weighed(card, big, small).rows
     assert [r.outcome for r in rows] == ["passed", "out_of_memory", "passed", "passed"]
     sizes = footprint_of(told(problem(big)), "training")
-    assert rows[1].asked_bytes == sizes.total > 1 << 30
-    assert rows[1].free_bytes == 1 << 30
+    assert FREE < sizes.total < FACTS.memory_bytes
+    assert rows[1].asked_bytes == sizes.total
+    assert rows[1].free_bytes == FREE
     assert rows[0].asked_bytes is None
 
 
@@ -141,6 +143,51 @@ def test_a_refusal_and_a_death_are_rows_and_the_next_has_a_new_worker(
     ]
     assert rows[2].call == "cudnnGetRNNTempSpaceSizes"
     assert [r.total is None for r in rows] == [True] * 4 + [False] * 2
+
+
+def test_each_problem_is_weighed_in_its_own_modes(card: Scales) -> None:
+    wanted = [
+        Wanted(problem("batch_size=2"), ("inference",), "served"),
+        Wanted(problem("batch_size=4"), ("training",), "trained"),
+        Wanted(problem("batch_size=6")),
+    ]
+    with card:
+        found = weigh(wanted, card, Wishes(400 << 20, "max_seq_length", advice=True))
+    assert [(r.order, r.mode, r.name) for r in found.rows] == [
+        (0, "inference", "served"),
+        (1, "training", "trained"),
+        (2, "inference", None),
+        (2, "training", None),
+    ]
+    assert [(f.order, f.mode) for f in found.fits] == [
+        (0, "inference"),
+        *((n, "training") for n in (1, 2)),
+    ]
+    assert {c.mode for c in found.advice[0]} == {"inference"}
+    assert {c.mode for c in found.advice[1]} == {"inference", "training"}
+
+
+BREAKS, WELL = "hidden_size=13", "batch_size=2"
+
+
+def test_a_release_that_breaks_every_worker_is_given_up(card: Scales, log: list[str]) -> None:
+    with pytest.raises(HarnessError, match=r"first 8 problems all broke .*: signal 11"):
+        weighed(card, *(f"{BREAKS} batch_size={n}" for n in range(1, 100)))
+    assert log.count("opened") == log.count("closed") == 8
+
+
+def test_after_something_went_well_the_rest_of_a_bad_row_is_not_tried(
+    card: Scales, log: list[str]
+) -> None:
+    rows = weighed(card, WELL, *(f"{BREAKS} batch_size={n}" for n in range(1, 60)), WELL).rows
+    assert log.count("opened") == log.count("closed") == 50
+    assert [r.outcome for r in rows[::2]] == [
+        "passed",
+        *["failed"] * 50,
+        *["skipped"] * 9,
+        "passed",  # known already
+    ]
+    assert rows[-4].reason == "not tried: 50 problems in a row broke their worker"
 
 
 @pytest.mark.parametrize("limit", [1 << 20, 70 << 20, 150 << 20])
@@ -277,7 +324,8 @@ def test_listed_lengths_fit_at_most_as_many_and_the_longest_first() -> None:
 )
 def test_the_formula_fits_this_and_not_one_more(words: str, axis: str, limit: int) -> None:
     with Scales() as scales:
-        found = weigh([(None, problem(words))], TRAINING, scales, Wishes(limit, axis)).fits[0].found
+        wanted = [Wanted(problem(words), ("training",))]
+        found = weigh(wanted, scales, Wishes(limit, axis)).fits[0].found
 
     def total(value: int) -> int:
         given = {**problem(words).given, axis: str(value)}
@@ -296,8 +344,8 @@ def test_the_formula_fits_this_and_not_one_more(words: str, axis: str, limit: in
 @pytest.mark.parametrize(
     ("vary", "words", "said"),
     [
-        ("algo", ["batch_size=8"], "unknown axis to vary 'algo'"),
-        ("batchsize", ["batch_size=8"], "unknown axis to vary 'batchsize'"),
+        ("algo", ["batch_size=8"], "--vary algo is no axis"),
+        ("batchsize", ["batch_size=8"], "--vary batchsize is no axis"),
         ("batch_size", ["batch_size=8", "batch_size=9"], "--vary batch_size looks for its largest"),
     ],
 )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -15,6 +17,7 @@ import typer
 from pyharness import __version__
 from pyharness.cli import (
     audit,
+    bench,
     diff,
     doctor,
     explain,
@@ -40,6 +43,7 @@ COMMANDS = {
     "rules": rules,
     "replay": replay,
     "audit": audit,
+    "bench": bench,
     "releases": releases,
     "fetch": fetch,
     "presets": presets,
@@ -122,6 +126,17 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     )
     assert "Usage: " in done.stdout
     assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+def test_standard_streams_may_be_closed(closed: str, fake: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "pyharness.cli.main", "map", "--call", "cudnnRNNSetClip_v8"]
+    words += ["--cudnn", str(fake), "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.join(words)} {closed}"], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Walked in" in done.stdout
 
 
 def test_an_error_of_ours_is_words_on_stderr_and_its_code(

@@ -180,6 +180,10 @@ def test_problems_of_a_log(run: Run, cudnn: Cudnn, tmp_path: Path) -> None:
     assert (problem["problem"]["batch_size"], problem["problem"]["hidden_size"]) == ("2", "7")
     words = [f"{n}={t}" for n, t in problem["problem"].items()]
     assert problem["bytes"]["total"] == total(*words)
+    item["modes"] = [0]  # it was run for inference alone
+    log = record(cudnn("9.28.0.42"), [item], tmp_path / "served.log")
+    served = json.loads(run("memory", "--log", log, "--json").out)["problems"]
+    assert [p["forward_mode"] for p in served] == ["inference"]
 
 
 # On the emulator.
@@ -192,6 +196,8 @@ def test_sizes_of_a_device_and_the_error_of_the_formula(
     said = run("memory", "--cudnn", device.cudnn, *WORDS, "--out", tmp_path / "out")
     assert (said.code, said.err, device.violations) == (0, "", [])
     assert ": emulated on " in " ".join(said.out.split())
+    assert "0.0%" in said.out
+    assert "+0.0%" not in said.out
     assert "the formula" not in said.out
     inference, training = rows(tmp_path / "out")
     assert {r["provenance"] for r in (inference, training)} == {"emulated"}
@@ -289,6 +295,41 @@ def test_a_crash_is_a_row_and_the_next_has_a_new_worker(
     assert "SIGSEGV" in found[1]["reason"]
 
 
+def test_a_release_that_does_not_know_the_gpu_answers_by_formula_and_says_why(
+    run: Run, emulated: Callable[..., EmulatedRelease]
+) -> None:
+    device = emulated(unsupported_arch=1)
+    words = ("memory", "--cudnn", device.cudnn, "batch_size=8")
+    said = run(*words)
+    flat = " ".join(said.out.split())
+    assert (said.code, said.err) == (0, "")
+    assert "predicted by formula, no GPU was asked: cuDNN" in flat
+    assert "does not support this GPU: Emulated GPU, compute capability 8.0" in flat
+    assert "choose another release" in flat
+    asked = run(*words, "--device", "0")
+    assert (asked.code, asked.out) == (2, "")
+    assert "does not support this GPU" in asked.err
+
+
+def test_a_gpu_is_left_out_on_request(run: Run, emulated: Callable[..., EmulatedRelease]) -> None:
+    words = ("memory", "--cudnn", emulated().cudnn, "hidden_size=0", "--no-device")
+    said = run(*words, "--json")
+    data = json.loads(said.out)
+    assert (data["device"], data["without"]) == (None, "--no-device is given")
+    assert data["problems"][0]["call"] == "cudnnSetRNNDescriptor_v8"
+    assert "every call may use the same workspace" not in run(*words).out  # there is none
+
+
+def test_a_preset_is_weighed_in_the_modes_that_it_runs(run: Run) -> None:
+    data = json.loads(run("memory", "--preset", "deepbench", "--json").out)
+    groups = {(p["name"].partition("-")[0], p["forward_mode"]) for p in data["problems"]}
+    assert groups == {("training", "training"), ("server", "inference"), ("device", "inference")}
+    assert len(data["problems"]) == 125
+    only = json.loads(run("memory", "--preset", "deepbench", "--inference", "--json").out)
+    assert {p["forward_mode"] for p in only["problems"]} == {"inference"}
+    assert len(only["problems"]) == 125
+
+
 # Requests that are wrong.
 
 BAD: dict[str, tuple[list[str], str]] = {
@@ -303,7 +344,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no size": (["batch_size=8", "--fit", "lots", "--advice"], "--fit: 'lots' is no size"),
     "axis to vary": (
         ["batch_size=8", "--fit", "1GB", "--vary", "algo"],
-        "unknown axis to vary 'algo'",
+        "--vary algo is no axis that memory grows with\n  allowed: batch_size, max_seq_length, ",
     ),
     "varied already": (
         ["--axis", "batch_size=1,2", "--fit", "1GB", "--vary", "batch_size"],
@@ -311,6 +352,10 @@ BAD: dict[str, tuple[list[str], str]] = {
     ),
     "device without a release": (["batch_size=8", "--device", "1"], "--device needs a release"),
     "log and words": (["--log", "api.log", "batch_size=8"], "--log brings its own problems"),
+    "device and none": (
+        ["batch_size=8", "--cudnn", "9.28.0.42", "--device", "1", "--no-device"],
+        "--device 1 and --no-device do not go together",
+    ),
     "log and preset": (["--log", "api.log", "--preset", "smoke"], "--log brings its own problems"),
     "release": (["batch_size=8", "--cudnn", "/nowhere/libcudnn.so"], "/nowhere/libcudnn.so"),
 }

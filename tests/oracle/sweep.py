@@ -16,29 +16,15 @@ import numpy as np
 import torch
 
 from pyharness.device import core
-from pyharness.spec.enums import DATA_TYPE, LAYOUT
 from pyharness.spec.plan_settings import plan_settings
 from pyharness.spec.problem import Problem
-from pyharness.spec.seq_lengths import resolve_seq_lengths
 from pyharness.spec.stages import STAGES
 
-from .network import Tensors, run
-from .problems import network_of, random_words
-from .tensors import EPSILON, TINY, numbers, unpacked, valid
+from .answers import INPUTS, Reading
+from .problems import random_words
+from .tensors import EPSILON, TINY
 
 _MOST_SAID = 20
-_GIVEN = ("x", "dy", "hx", "cx", "dhy", "dcy")
-
-
-def _weights(plan: Any, data_type: str, buffer: str) -> dict[str, Any]:
-    """The weights, or their gradients, by name as [rows, columns]."""
-    flat = plan.read(buffer)
-    size = {"double": 8, "float": 4}.get(data_type, 2)
-    found = {}
-    for name, _, _, _, rows, cols, offset in plan.weights():
-        part = flat[offset : offset + rows * cols * size]
-        found[name] = numbers(part, data_type).reshape(rows, cols)
-    return found
 
 
 class Comparison:
@@ -66,67 +52,34 @@ class Comparison:
 
 def compare(core_: Any, handle: Any, arena: Any, problem: Problem, found: Comparison) -> None:
     """One problem through every stage, and all its tensors."""
-    settings = plan_settings(problem)
-    data_type = DATA_TYPE.label(settings["data_type"])
-    layout = LAYOUT.label(settings["layout"])
-    steps, batch = settings["max_seq_length"], settings["batch_size"]
-    lengths = resolve_seq_lengths(problem.value("seq_lengths"), steps, batch)
-    network = network_of(problem)
+    settings, reading = plan_settings(problem), Reading(problem)
+    data_type = reading.data_type
     plan = core_.Plan(handle, arena, settings)
     try:
         for stage in STAGES[:4]:
             _passed(plan, stage)
         plan.allocate()
         _passed(plan, "build")
-        given = {
-            n: plan.read(n) for n in plan.names() if n in ("x", "dy", "hx", "cx", "dhy", "dcy")
-        }
-        weights = _weights(plan, data_type, "w")
+        given = {n: plan.read(n) for n in plan.names() if n in (*INPUTS, "w")}
         for stage in STAGES[5:]:
             _passed(plan, stage)
             if stage == "forward_inference":
-                inference = {n: plan.read(n) for n in ("y", "hy")}
-        x, y = problem.widths
-        pseudo = network.num_layers * len(network.directions)
-
-        def state(data: bytes | None, width: int) -> Any:
-            if data is None:
-                return None
-            return numbers(data, data_type).reshape(pseudo, batch, width)
-
-        def series(data: bytes, width: int) -> Any:
-            return unpacked(numbers(data, data_type), layout, lengths, steps, width)
-
-        null = settings["initial_states"] == 1
-        lstm = network.cell_mode == "lstm"
-        tensors = Tensors(
-            x=series(given["x"], x),
-            dy=series(given["dy"], y),
-            hx=None if null else state(given["hx"], network.proj_size),
-            cx=None if null or not lstm else state(given["cx"], network.hidden_size),
-            dhy=state(given["dhy"], network.proj_size),
-            dcy=state(given["dcy"], network.hidden_size) if lstm else None,
-            lengths=lengths,
-        )
-        want = run(network, weights, tensors)
+                inference = plan.read("y")
+        want = reading.wanted(plan.weights(), given)
         where = problem.command
-        for name, width in (("y", y), ("dx", x)):
-            found.same(f"{where}: {name}", series(plan.read(name), width), want[name], data_type)
-        for name in ("hy", "dhx", "cy", "dcx"):
+        for name in ("y", "dx", "hy", "dhx", "cy", "dcx"):
             if name in want:
-                wide = network.hidden_size if name in ("cy", "dcx") else network.proj_size
-                found.same(f"{where}: {name}", state(plan.read(name), wide), want[name], data_type)
-        for name, value in _weights(plan, data_type, "dw").items():
+                got = reading.tensor(name, plan.read(name))
+                found.same(f"{where}: {name}", got, want[name], data_type)
+        for name, value in reading.weights(plan.weights(), plan.read("dw")).items():
             found.same(f"{where}: dw.{name}", value, want[f"dw.{name}"], data_type)
-        found.same(f"{where}: inference y", series(inference["y"], y), want["y"], data_type)
-        if settings["padding_fill"] == 1 and layout != "seq_major_packed":
-            flat = numbers(plan.read("y"), data_type)
-            shape = (batch, steps, y) if layout == "batch_major_unpacked" else (steps, batch, y)
-            shown = flat[: batch * steps * y].reshape(shape)
-            by_step = shown.swapaxes(0, 1) if layout == "batch_major_unpacked" else shown
-            padding = by_step[~valid(lengths, steps)]
-            if (padding != 0).any():  # the plan's fill value
-                found.differences.append(f"{where}: the padding of y is not filled")
+        found.same(f"{where}: inference y", reading.series("y", inference), want["y"], data_type)
+        if (
+            settings["padding_fill"] == 1
+            and reading.layout != "seq_major_packed"
+            and (reading.padding(plan.read("y")) != 0).any()  # the plan's fill value
+        ):
+            found.differences.append(f"{where}: the padding of y is not filled")
         for word in plan.broken_guards():
             found.differences.append(f"{where}: {word}")
         found.problems += 1

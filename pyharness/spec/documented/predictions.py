@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pyharness.errors import unknown_name
 from pyharness.spec.documented.facts import facts_of, sources_of
@@ -37,14 +38,17 @@ class Prediction:
         return any(problem.telling & set(sources_of(name)) for name in self.rule.when.names)
 
 
-def predictions(problem: Problem, version: ReleaseNumber | None) -> list[Prediction]:
+def predictions(
+    problem: Problem, version: ReleaseNumber | None, beyond: Mapping[str, Any] | None = None
+) -> list[Prediction]:
     """The documented rules that only a GPU can show and that speak of a problem, or may.
 
     ``version``  of the release, for example (9, 28, 0); None: not known, so that a rule of some
                  releases depends on it.
+    ``beyond``   fields that no problem says and that are known all the same, such as the GPU's.
     Returns      what applies first, then what depends; refusals before effects, good sources first.
     """
-    facts = facts_of(problem)
+    facts = {**facts_of(problem), **(beyond or {})}
     found = []
     for rule in load_rules():
         if not rule.later_calls or rule.status in ("absent", "declared"):
