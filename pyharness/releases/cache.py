@@ -60,13 +60,15 @@ class CachedRelease:
 
 
 def cache_dir() -> Path:
-    """The cache folder: PYHARNESS_CACHE, or the user's cache folder."""
+    """The cache folder: PYHARNESS_CACHE, or the user's cache folder.
+
+    Source  XDG Base Directory Specification: a XDG_CACHE_HOME that is no absolute path is ignored.
+    """
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return Path(chosen).expanduser().absolute()
-    import platformdirs  # noqa: PLC0415 - not needed when the variable is set
-
-    return Path(platformdirs.user_cache_dir("pyharness"))
+    users = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (users if users.is_absolute() else Path("~/.cache").expanduser()) / "pyharness"
 
 
 def releases_dir() -> Path:

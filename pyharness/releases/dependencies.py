@@ -59,7 +59,7 @@ def missing_dependencies(path: Path) -> list[MissingLibrary]:
             if name in seen:
                 continue
             seen.add(name)
-            found = find_library(name, [*_environment_dirs(), *facts.search])
+            found = find_library(name, [*loader_folders(), *facts.search])
             if found is None:
                 package = hint if name.startswith("libcudnn") else package_hint(name)
                 missing[name] = MissingLibrary(name, current.name, package)
@@ -81,7 +81,7 @@ def missing_toolkit(path: Path, cuda_major: int | None, folders: Sequence[Path])
     """
     if cuda_major is None:
         return []
-    places = [*folders, *_environment_dirs()]
+    places = [*folders, *loader_folders()]
     for sublibrary in sorted(path.parent.glob("libcudnn_*.so.*")):
         places += read_elf(sublibrary).search
     names = (f"libcublas.so.{cuda_major}", f"libcublasLt.so.{cuda_major}")
@@ -95,7 +95,7 @@ def missing_on_device(path: Path) -> list[str]:
     major = _major(library, read_elf(library))
     parts = _OPENED_ON_DEVICE.get(major or 0, ())
     names = (f"libcudnn_{part}.so.{major}" for part in parts)
-    return [n for n in names if find_library(n, [library.parent, *_environment_dirs()]) is None]
+    return [n for n in names if find_library(n, [library.parent, *loader_folders()]) is None]
 
 
 def package_hint(library: str) -> str:
@@ -130,12 +130,13 @@ def _missing_nvrtc(current: Path, facts: ElfFacts) -> MissingLibrary | None:
     except (OSError, NotElfError):
         return None
     folders = [f for f in facts.search if f != current.parent]
-    if not old or find_library("libnvrtc.so", [*_environment_dirs(), *folders]):
+    if not old or find_library("libnvrtc.so", [*loader_folders(), *folders]):
         return None
     return MissingLibrary("libnvrtc.so", current.name, package_hint("libnvrtc.so"))
 
 
-def _environment_dirs() -> Iterable[Path]:
+def loader_folders() -> Iterable[Path]:
+    """The folders that LD_LIBRARY_PATH names."""
     value = os.environ.get("LD_LIBRARY_PATH", "")
     return [Path(part) for part in value.split(":") if part]
 

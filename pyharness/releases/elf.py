@@ -6,32 +6,26 @@ import functools
 import platform
 import re
 import shutil
-import struct
 import subprocess
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
+from pyharness.releases.elf_image import NEEDED, RPATH, RUNPATH, SONAME, ElfImage, NotElfError
 
-_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
+__all__ = ["ElfFacts", "NotElfError", "find_library", "missing_symbols", "read_elf"]
+
 _LDCONFIG_TAGS = {"x86_64": "x86-64", "aarch64": "AArch64"}
 _LDCONFIG_LINE = re.compile(r"\s*(?P<name>\S+) \((?P<tags>[^)]*)\) => (?P<path>.+)")
+_NAMES = (NEEDED, SONAME, RUNPATH, RPATH)
 _SYSTEM_DIRS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-
-
-class NotElfError(ValueError):
-    """The file is no ELF shared library; the message says what it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElfFacts:
     """The dynamic section of a library.
 
-    ``machine``  as platform.machine() calls it where known, else ELF's own name.
+    ``machine``  as platform.machine() calls it where known, else ELF's own number.
     ``needed``   names of the libraries that the loader must find.
     ``search``   folders of its RUNPATH (or RPATH), $ORIGIN resolved, in order.
     """
@@ -47,26 +41,19 @@ def read_elf(path: Path) -> ElfFacts:
 
     Raises  NotElfError if it is none; OSError if it cannot be read.
     """
-    soname = None
-    needed = []
-    search: list[str] = []
-    with _opened(path) as (elf, dynamic):
-        for tag in dynamic.iter_tags():
-            if tag.entry.d_tag == "DT_NEEDED":
-                needed.append(tag.needed)
-            elif tag.entry.d_tag == "DT_SONAME":
-                soname = tag.soname
-            elif tag.entry.d_tag == "DT_RUNPATH":
-                search = tag.runpath.split(":")
-            elif tag.entry.d_tag == "DT_RPATH" and not search:
-                search = tag.rpath.split(":")
-        machine = elf["e_machine"]
+    image = ElfImage(path)
+    named = [(tag, image.text(v)) for tag, v in image.entries if tag in _NAMES]
+    search = [t for tag, t in named if tag == RUNPATH] or [t for tag, t in named if tag == RPATH]
     origin = str(path.parent)
-    folders = (s.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for s in search if s)
+    folders = (
+        folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+        for folder in (search or [""])[0].split(":")
+        if folder
+    )
     return ElfFacts(
-        machine=_MACHINES.get(machine, str(machine)),
-        soname=soname,
-        needed=tuple(needed),
+        machine=image.machine,
+        soname=next((t for tag, t in named if tag == SONAME), None),
+        needed=tuple(t for tag, t in named if tag == NEEDED),
         search=tuple(Path(f) for f in folders),
     )
 
@@ -78,12 +65,10 @@ def missing_symbols(path: Path, names: Iterable[str]) -> list[str]:
     """
     wanted = list(names)
     absent = set(wanted)
-    with _opened(path) as (_, dynamic):
-        for symbol in dynamic.iter_symbols():
-            if symbol.name in absent and symbol.entry.st_shndx != "SHN_UNDEF":
-                absent.discard(symbol.name)
-                if not absent:
-                    break
+    for name in ElfImage(path).defined():
+        absent.discard(name)
+        if not absent:
+            break
     return [name for name in wanted if name in absent]
 
 
@@ -116,31 +101,3 @@ def loader_cache() -> dict[str, Path]:
         if match and tag in match["tags"]:
             found.setdefault(match["name"], Path(match["path"]))
     return found
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[ELFFile, Any]]:
-    """A shared library and its dynamic segment; whatever is wrong with it is a NotElfError."""
-    from elftools.common.exceptions import ELFError  # noqa: PLC0415 - only when a file is read
-    from elftools.elf.elffile import ELFFile  # noqa: PLC0415
-
-    with path.open("rb") as stream:
-        start = stream.read(4096)
-        if not start.startswith(b"\x7fELF"):
-            kind = "a text file" if _is_text(start) else "a data file"
-            raise NotElfError(f"{kind if start else 'an empty file'}, not a shared library")
-        stream.seek(0)
-        try:
-            elf = ELFFile(stream)
-            dynamic = next(elf.iter_segments("PT_DYNAMIC"), None)
-            if dynamic is None:
-                raise NotElfError("an ELF file of another kind, not a shared library")
-            yield elf, dynamic
-        except NotElfError:
-            raise
-        except (ELFError, struct.error, ValueError, AssertionError, OverflowError) as error:
-            raise NotElfError("a damaged ELF file") from error
-
-
-def _is_text(start: bytes) -> bool:
-    return b"\0" not in start and all(b >= 32 or b in b"\t\r\n" for b in start)

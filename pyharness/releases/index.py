@@ -80,15 +80,21 @@ def newest_wheel(package: str, cuda_major: int) -> Offer:
 def find_wheels(packages: dict[str, int]) -> list[Offer]:
     """The wheels of some packages (name to CUDA major) on every configured index.
 
-    Raises  HarnessError if no index answers, or none is allowed.
+    Raises  HarnessError if no index answers, or none is allowed, or what asks it is not installed.
     """
-    import requests  # noqa: PLC0415 - slow to import, needed only with the network
-    from pypi_simple import PyPISimple  # noqa: PLC0415
-    from pypi_simple.errors import (  # noqa: PLC0415
-        NoSuchProjectError,
-        UnsupportedContentTypeError,
-        UnsupportedRepoVersionError,
-    )
+    try:  # slow to import, needed only with the network
+        import requests  # noqa: PLC0415
+        from pypi_simple import PyPISimple  # noqa: PLC0415
+        from pypi_simple.errors import (  # noqa: PLC0415
+            NoSuchProjectError,
+            UnsupportedContentTypeError,
+            UnsupportedRepoVersionError,
+        )
+    except ImportError as error:
+        raise HarnessError(
+            f"the package index cannot be asked: {error}",
+            "pip install pypi-simple remotezip; what is cached or installed goes on working",
+        ) from error
 
     from pyharness.releases.session import open_session, short_cause  # noqa: PLC0415
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
 
@@ -87,18 +88,42 @@ def build_problems(preset: str, axes: Sequence[str]) -> ProblemSet:
     An axis replaces the values that the set has for it, or adds values to it that were default;
     problems that become equal are kept once. What follows another axis still does.
 
-    Returns  the set; its name says what was changed, and so do the names of the problems.
-    Raises   UsageError for anything unknown, for a list of lengths beside another batch size, or
-             for more than 100,000 problems.
+    ``preset``  the name of a set; behind a slash patterns of the names of its problems, of which
+                those that fit one are chosen: ``deepbench/training-lstm-*-16-*,device-*``.
+    Returns     the set; its name says what was changed, and so do the names of the problems.
+    Raises      UsageError for anything unknown, for a list of lengths beside another batch size,
+                or for more than 100,000 problems.
     """
-    data = shipped.read(shipped.PROBLEM_SETS, preset)
+    set_name, _, patterns = preset.partition("/")
+    data = shipped.read(shipped.PROBLEM_SETS, set_name)
     rows = [
         _Row(group["name"], f"{group['name']}-{group['label']}", tuple(group["passes"]), given)
         for group in data["group"]
         for given in _merged(group["problems"])
     ]
+    if patterns:
+        rows = _chosen(set_name, rows, patterns.split(","))
     name = " ".join((preset, *axes))
     return ProblemSet(name, data["about"], _multiplied(rows, axes))
+
+
+def _chosen(set_name: str, rows: Sequence[_Row], patterns: Sequence[str]) -> list[_Row]:
+    """The rows whose own name fits one of the patterns.
+
+    Raises  UsageError for a pattern that none fits.
+    """
+    names = [_named(row, {}).name for row in rows]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise UsageError(
+                f"no problem of {set_name} is called {pattern}",
+                f"they are called {names[0]} … {names[-1]}; * stands for anything",
+            )
+    return [
+        row
+        for row, name in zip(rows, names, strict=True)
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
 
 
 def problems_from(preset: str | None, axes: Sequence[str], words: Sequence[str]) -> ProblemSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,12 @@ def test_a_broken_configuration_file_is_passed_over(tmp_path: Path, text: str) -
 def test_no_index_takes_the_words_that_pip_takes(text: str, expected: bool) -> None:
     settings = read_settings({"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": text})
     assert settings.no_index is expected
+
+
+@pytest.mark.parametrize("package", ["pypi_simple", "requests"])
+def test_a_machine_without_the_packages_for_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(HarnessError, match=f"the package index cannot be asked: .*{package}"):
+        list_offers()

@@ -257,3 +257,31 @@ def test_the_sets_as_data() -> None:
         ("training", 53), ("server", 69), ("device", 3)
     ]  # fmt: skip
     assert deepbench["problems"] == 125
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        ("cells-lstm-*", ["cells-lstm-float", "cells-lstm-half"]),
+        ("networks-projected", ["networks-projected"]),
+        ("*-gru-*,cells-rnn_relu-*", ["cells-rnn_relu-float", "cells-gru-float"]),
+    ],
+)
+def test_problems_of_a_set_are_chosen_by_their_names(patterns: str, names: list[str]) -> None:
+    chosen = build_problems(f"smoke/{patterns}", ())
+    assert [one.name for one in chosen.problems] == names
+    whole = {one.name: one for one in load_problem_set("smoke").problems}
+    assert list(chosen.problems) == [whole[name] for name in names]
+    assert chosen.name == f"smoke/{patterns}"
+
+
+def test_the_names_are_those_before_an_axis_changes_them() -> None:
+    chosen = build_problems("smoke/cells-lstm-float", ["hidden_size=32,64"])
+    assert [p.problem.value("hidden_size") for p in chosen.problems] == [32, 64]
+
+
+def test_a_name_that_no_problem_has_is_said() -> None:
+    with pytest.raises(UsageError, match=r"no problem of smoke is called cells-gru"):
+        build_problems("smoke/cells-lstm-*,cells-gru", ())
+    with pytest.raises(UsageError, match="smoky"):
+        build_problems("smoky/cells", ())
