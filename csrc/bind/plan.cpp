@@ -186,8 +186,12 @@ void bind_plan(py::module_ &module) {
                 return dict;
             },
             "Bytes of the spaces and the tensors, by name.")
-        .def("allocate", &Plan::allocate, Released(),
-             "Takes the memory and fills it from the seed.")
+        .def(
+            "allocate", [](Plan &plan) { plan.allocate(); }, Released(),
+            "Takes the memory and fills it from the seed.")
+        .def(
+            "allocate_inference", [](Plan &plan) { plan.allocate(false); }, Released(),
+            "Takes the memory of inference alone.")
         .def("weights", &weights,
              "name, pseudo_layer, lin_layer_id, matrix or bias, rows, cols, byte offset.")
         .def(

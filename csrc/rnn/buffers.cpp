@@ -15,6 +15,8 @@ bool is_input(const std::string &name) {
     return std::find(std::begin(kInputs), std::end(kInputs), name) != std::end(kInputs);
 }
 
+bool is_gradient(const std::string &name) { return name.front() == 'd'; }
+
 } // namespace
 
 abi::CuPointer Buffers::take_dropout_states(Arena &arena, std::size_t bytes) {
@@ -23,15 +25,17 @@ abi::CuPointer Buffers::take_dropout_states(Arena &arena, std::size_t bytes) {
     return states_.address("dropout_states");
 }
 
-void Buffers::take(Arena &arena, const Settings &settings, const Sizes &sizes,
+void Buffers::take(Arena &arena, const Settings &settings, const Sizes &sizes, bool training,
                    const Stream &stream) {
     Carving carving;
     for (const auto &[name, bytes] : tensor_bytes(settings))
-        carving.add(name, bytes);
+        if (training || !is_gradient(name)) carving.add(name, bytes);
     carving.add("w", sizes.weight_space);
-    carving.add("dw", sizes.weight_space);
-    carving.add("workspace", std::max(sizes.inference_workspace, sizes.training_workspace));
-    carving.add("reserve_space", std::max(sizes.inference_reserve_space, sizes.reserve_space));
+    if (training) carving.add("dw", sizes.weight_space);
+    carving.add("workspace",
+                std::max(sizes.inference_workspace, training ? sizes.training_workspace : 0));
+    carving.add("reserve_space",
+                std::max(sizes.inference_reserve_space, training ? sizes.reserve_space : 0));
     const std::size_t lengths = settings.seq_lengths.size() * sizeof(std::int32_t);
     carving.add("dev_seq_lengths", lengths);
     // A problem that just fits is not refused for a measurement's sake.
@@ -52,6 +56,8 @@ void Buffers::fill(const Settings &settings, const std::vector<WeightPart> &weig
                    const Stream &stream) {
     // Between the parts of the weights there may be gaps: zero, as frameworks leave them.
     stream.fill(address("w"), 0, find("w").bytes);
+    // Backward reads y as forward left it: NaN in padding that nobody fills is not what users have.
+    if (!settings.padding_fill) stream.fill(address("y"), 0, find("y").bytes);
     context_.synchronize();
     const std::size_t element = element_bytes(settings.data_type);
     for (const auto &buffer : carving_.buffers())

@@ -16,9 +16,11 @@ class Buffers {
     // Takes the memory of the dropout descriptor's states. Throws OutOfMemory.
     abi::CuPointer take_dropout_states(Arena &arena, std::size_t bytes);
 
-    // Takes the memory of all else, with room to flush the L2 cache where that fits too. Every byte
-    // is NaN until it is filled: what nobody has written shows. Throws OutOfMemory.
-    void take(Arena &arena, const Settings &settings, const Sizes &sizes, const Stream &stream);
+    // Takes the memory of all else, with room to flush the L2 cache where that fits too; without
+    // `training` only what inference needs. Every byte is NaN until it is filled: what nobody has
+    // written shows. Throws OutOfMemory.
+    void take(Arena &arena, const Settings &settings, const Sizes &sizes, bool training,
+              const Stream &stream);
     bool taken() const { return carving_.placed(); }
 
     // Fills the inputs and the weights from the seed. What is padding is filled too.

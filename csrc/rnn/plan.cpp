@@ -67,19 +67,20 @@ bool Plan::build() {
                                                                   settings_.batch_size);
 }
 
-void Plan::allocate() {
+void Plan::allocate(bool training) {
     check_open();
     if (stages_done_ <= kSizesStage) throw std::logic_error("sizes must have been asked for first");
     if (passes_) throw std::logic_error("the plan has its memory already");
     arena_.lend(this);
     handle_.calls().begin("allocate");
-    buffers_.take(arena_, settings_, sizes_, handle_.stream());
+    buffers_.take(arena_, settings_, sizes_, training, handle_.stream());
     weights_.clear();
     if (!find_weights(handle_, descriptors_, settings_, buffers_.address("w"), sizes_.weight_space,
                       weights_))
         handle_.calls().demand();
     buffers_.fill(settings_, weights_, handle_.stream());
     passes_.emplace(handle_, settings_, descriptors_, sizes_, buffers_);
+    trains_ = training;
 }
 
 std::vector<std::pair<std::string, std::size_t>> Plan::sizes() const {
@@ -137,6 +138,8 @@ void Plan::start(Pass pass) {
     check_open();
     if (!passes_) throw std::logic_error("the plan has no memory yet");
     if (stages_done_ < kSetup.size()) throw std::logic_error("the plan is not built");
+    if (pass != Pass::kForwardInference && !trains_)
+        throw std::logic_error("the plan has the memory of inference alone");
     handle_.calls().begin(kPassNames[static_cast<std::size_t>(pass)]);
 }
 

@@ -21,8 +21,9 @@ class Plan : public Tenant {
     // dropout find no room, std::logic_error for a stage out of order.
     std::vector<CallRecord> run(const std::string &stage);
 
-    // After the stage `sizes`. Throws OutOfMemory, CudnnError if the weights cannot be found.
-    void allocate();
+    // After the stage `sizes`; without `training` only what inference needs, which may fit where
+    // the rest does not. Throws OutOfMemory, CudnnError if the weights cannot be found.
+    void allocate(bool training = true);
 
     // Names and bytes: of the spaces, by forward mode where they depend on it, and of the tensors.
     std::vector<std::pair<std::string, std::size_t>> sizes() const;
@@ -36,7 +37,7 @@ class Plan : public Tenant {
     std::vector<CallRecord> capture(Pass pass);
 
     // For timed loops; CudnnError for a call that is refused, CudaError for the device.
-    void start(Pass pass); // throws std::logic_error before allocate()
+    void start(Pass pass); // throws std::logic_error before allocate(), or if it took too little
     void prepare(Pass pass) { passes_->prepare(pass, Making::kTimed); }
     void enqueue(Pass pass) { passes_->enqueue(pass, Making::kTimed); }
     const Graph &graph(Pass pass) const; // throws std::logic_error without a capture()
@@ -60,6 +61,7 @@ class Plan : public Tenant {
     Arena &arena_;
     const Settings settings_;
     bool open_ = true;
+    bool trains_ = false; // whether the memory of training was taken
     std::size_t stages_done_ = 0;
     std::size_t dropout_states_bytes_ = 0;
     Descriptors descriptors_;

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pyharness.spec.batches import list_text
 from pyharness.spec.enums import ALGO
 from pyharness.spec.footprint import ForwardMode
 from pyharness.spec.problem import Problem
 from pyharness.spec.run_axes import problem_axes
-from pyharness.spec.seq_lengths import literal_lengths, resolve_seq_lengths
+from pyharness.spec.seq_lengths import lengths_label, literal_lengths, resolve_seq_lengths
 
 # What becomes of the results, the least first.
 SAME, ROUNDING, PRECISION, GRADIENTS, LOST, NETWORK = range(6)
@@ -58,7 +57,7 @@ def with_size(problem: Problem, axis: str, value: int) -> dict[str, str]:
     else:
         kept, steps = tuple(min(n, value) for n in lengths), value
     return {
-        "seq_lengths": list_text(kept),
+        "seq_lengths": lengths_label(kept),
         "batch_size": str(len(kept)),
         "max_seq_length": str(steps),
     }
@@ -129,7 +128,7 @@ def _packed(problem: Problem, mode: ForwardMode) -> Iterator[Option]:
         return
     changes = {
         "layout": "seq_major_packed",
-        "seq_lengths": list_text(tuple(sorted(lengths, reverse=True))),
+        "seq_lengths": lengths_label(sorted(lengths, reverse=True)),
         "batch_size": str(len(lengths)),
         "max_seq_length": str(max(lengths)),
     }

@@ -76,11 +76,15 @@ class _Session:
             case m.Capture(pass_name) if self._plan is not None:
                 yield m.Captured(self._records(self._plan.capture(pass_name)))
             case m.Sample(pass_name, mode, count) if self._plan is not None:
-                yield m.Sampled(self._plan.sample(pass_name, mode, count))
+                yield m.Sampled(
+                    self._plan.sample(pass_name, mode, count), self._plan.broken_guards()
+                )
             case m.MeasurePeak(ordinal, data_type, math_type):
                 yield measure_peak(ordinal, data_type, math_type)
-            case m.ClosePlan():
+            case m.ClosePlan(memory):
                 self._close_plan()
+                if memory and self._arena is not None:
+                    self._arena.release()
                 yield m.Done()
             case _:
                 yield m.Refused("request", f"{request.kind} is not for a runner, or not now")
@@ -106,13 +110,19 @@ class _Session:
         self._plan = plan = _core.Plan(self._handle, self._arena, settings)
         ended: set[str] = set()
         sizes: dict[str, int] | None = None
+        free_bytes: int | None = None
         allocated = False
+        lacking: tuple[int, int] | None = None
         for stage in stages_until(until):
             if blocked_by(stage, ended):
                 continue
+            if lacking is not None:
+                yield m.NoMemory(stage, *lacking)
+                break
             try:
                 if stage in PASSES and not allocated:
-                    plan.allocate()
+                    yield m.Filling(sum((sizes or {}).values()))
+                    lacking = _allocate(plan, stage)
                     allocated = True
                 records = self._records(plan.run(stage))
             except _core.CudnnError as error:  # the weights were not to be had
@@ -128,8 +138,14 @@ class _Session:
             if any(status != "SUCCESS" for _, status, _, _ in records):
                 ended.add(stage)
             elif stage == "sizes":
-                sizes = plan.sizes()
-        yield m.Staged(sizes)
+                sizes, free_bytes = plan.sizes(), self._free_bytes()
+        yield m.Staged(sizes, free_bytes)
+
+    def _free_bytes(self) -> int:
+        """What the next plan can have: what is free, and what the arena holds already."""
+        assert self._device is not None
+        assert self._arena is not None
+        return self._device.free_bytes() + self._arena.capacity_bytes
 
     def _records(self, records: Sequence[tuple[str, int, str]]) -> list[list[Any]]:
         """The calls with the names of their statuses; one of the driver begins its reason so."""
@@ -151,6 +167,24 @@ class _Session:
         plan, self._plan = self._plan, None
         if plan is not None:
             plan.close()
+
+
+def _allocate(plan: _core.Plan, stage: str) -> tuple[int, int] | None:
+    """Takes a plan's memory, before the first pass that needs it.
+
+    Returns  bytes asked for and free where inference fits and training does not; None if both do.
+    Raises   OutOfMemory if not even that fits, or the driver has not what it called free;
+             CudnnError if the weights were not to be had.
+    """
+    try:
+        plan.allocate()
+    except core().OutOfMemory as error:
+        asked, free = error.args
+        if stage != PASSES[0] or asked <= free:
+            raise
+        plan.allocate_inference()
+        return asked, free
+    return None
 
 
 def serve(connection: Connection, library_path: str, trace_fd: int) -> None:

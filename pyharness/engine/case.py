@@ -38,10 +38,16 @@ def cuda_words(failed: m.CudaFailed) -> str:
     return f"{failed.call}: {failed.name} ({failed.code}): {failed.text}"
 
 
+def guard_words(broken: Sequence[str]) -> str:
+    """What was written outside of its buffer, in a line."""
+    return f"it wrote outside of its buffers: {'; '.join(broken)}"
+
+
 class Case:
     """The stages of one problem, as they come.
 
-    ``broken``  the process that runs it must not be used again.
+    ``broken``        the process that runs it must not be used again.
+    ``filled_bytes``  of memory that has to be filled before its passes; 0 until it comes to that.
     """
 
     def __init__(self, until: str, provenance: str) -> None:
@@ -52,6 +58,7 @@ class Case:
         self._free: int | None = None
         self._sizes: dict[str, int] | None = None
         self.broken = False
+        self.filled_bytes = 0
 
     @property
     def next_stage(self) -> str:
@@ -74,7 +81,7 @@ class Case:
         words = reason or None
         if answer.broken:
             outcome = "failed"
-            words = f"it wrote outside of its buffers: {'; '.join(answer.broken)}"
+            words = guard_words(answer.broken)
         self.broken |= outcome == "failed"
         self._add(answer.stage, call, outcome, words, status, code)
 
@@ -94,9 +101,11 @@ class Case:
             stage = self.next_stage
         self._add(stage, call or CALLS[stage], "failed", words)
 
-    def sized(self, sizes: dict[str, int] | None) -> None:
-        """Takes the sizes that were told."""
+    def sized(self, sizes: dict[str, int] | None, free_bytes: int | None) -> None:
+        """Takes the sizes that were told, and what was free then."""
         self._sizes = sizes
+        if self._free is None:
+            self._free = free_bytes
 
     def result(self) -> CaseResult:
         """Every stage: those that were not tried with why."""

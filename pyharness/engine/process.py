@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -43,14 +45,10 @@ class Process:
     def __init__(self, launch: Launch, *shared_fds: int) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, _handed(theirs.fileno(), *shared_fds) as fds:
             self._process = subprocess.Popen(
-                [
-                    *launch.command,
-                    *(str(fd) for fd in (theirs.fileno(), *shared_fds)),
-                    launch.library,
-                ],
-                pass_fds=(theirs.fileno(), *shared_fds),
+                [*launch.command, *(str(fd) for fd in fds), launch.library],
+                pass_fds=fds,
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=self._output,
@@ -111,6 +109,20 @@ class Process:
         self._output.seek(max(0, self._output.seek(0, os.SEEK_END) - 2000))
         output = self._output.read().decode("utf-8", "replace").strip()
         return Death(0, cause, output)
+
+
+@contextmanager
+def _handed(*fds: int) -> Iterator[list[int]]:
+    """Copies of descriptors for a new process, above those of its standard streams.
+
+    Where a standard stream of ours is closed, what we open takes its number, and the process would
+    find its own stream there instead.
+    """
+    with ExitStack() as opened:
+        copies = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3) for fd in fds]
+        for fd in copies:
+            opened.callback(os.close, fd)
+        yield copies
 
 
 def unexpected(answer: m.Message | Death) -> HarnessError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import TracebackType
 
-from pyharness.engine.case import ALLOCATION, Case, cuda_words, end_words, skipped
+from pyharness.engine.case import ALLOCATION, Case, cuda_words, end_words, guard_words, skipped
 from pyharness.engine.process import START_TIMEOUT_S, Launch, Process, unexpected
 from pyharness.engine.trace import Trace
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
@@ -16,9 +17,14 @@ from pyharness.spec.plan_settings import plan_settings
 from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import CaseResult, Outcome, StageResult, outcome_of
 from pyharness.spec.stages import CALLS, STAGES, stages_until
+from pyharness.spec.timed import CLOSE
 
 FIRST_TIMEOUT_S = 60.0  # of what a process does first: kernels are loaded and compiled
+# The host fills the inputs and the weights: measured, 10 ns an element of 2 bytes, and these are
+# half of all bytes at most. The slowest machine may be slower again.
+_FILLED_BYTES_PER_S = 100e6
 _PATIENCE_S = 5.0
+NO_PEAK = m.Peak(None, None, "an emulated card has no peak")
 _PEAK_TIMEOUT_S = 120.0  # CuPy and cuBLAS are loaded first
 
 
@@ -144,20 +150,41 @@ class Runner:
         self.broken |= case.broken
         return case.result()
 
+    def whole(self, problem: Problem) -> CaseResult:
+        """Takes a problem through all stages and closes its plan: that may fail, too.
+
+        Returns  as stages(); where the end failed one more, ``close``.
+        """
+        case = self.stages(problem)
+        if self.broken:
+            return case
+        try:
+            self.close_plan()
+        except StageFailed as error:
+            self.broken = True
+            return replace(case, stages=(*case.stages, replace(error.result, outcome="failed")))
+        return case
+
     def _take(self, case: Case) -> bool:
         """Takes one answer; whether more are to come."""
-        answer = self._process.receive(self._limit_s(case.next_stage))
+        # More than the device has is not filled.
+        filling_s = min(case.filled_bytes, self.facts.memory_bytes) / _FILLED_BYTES_PER_S
+        limit_s = self._limit_s(case.next_stage) + filling_s
+        answer = self._process.receive(round(limit_s, 1))
         match answer:
             case m.StageDone():
                 case.done(answer)
                 if answer.records:
                     self._warm.add(answer.stage)
                 return True
+            case m.Filling(total_bytes):
+                case.filled_bytes = total_bytes
+                return True
             case m.NoMemory():
                 case.no_memory(answer)
                 return True
-            case m.Staged(sizes):
-                case.sized(sizes)
+            case m.Staged(sizes, free_bytes):
+                case.sized(sizes, free_bytes)
                 return False
             case m.CudaFailed():
                 case.failed(self._trace.read(), cuda_words(answer))
@@ -194,9 +221,9 @@ class Runner:
         Returns         seconds, one a sample.
         Raises          StageFailed if it did not end well.
         """
-        limit_s = expected_s + self._limit_s(f"{pass_name} {mode}")
+        limit_s = round(expected_s + self._limit_s(f"{pass_name} {mode}"), 2)
         answer = self._ask(m.Sample(pass_name, mode, count), limit_s)
-        if not isinstance(answer, m.Sampled):
+        if not isinstance(answer, m.Sampled) or answer.broken:
             raise self._failed(pass_name, answer)
         self._warm.add(f"{pass_name} {mode}")
         return answer.samples_s
@@ -207,21 +234,22 @@ class Runner:
         Ask a runner of its own: CuPy loads its cuBLAS, which cuDNN would use from then on.
         """
         if self.facts.emulated:  # CuPy would measure a card of this machine, if there is one
-            return m.Peak(None, None, "an emulated card has no peak")
+            return NO_PEAK
         answer = self._ask(m.MeasurePeak(self._ordinal, data_type, math_type), _PEAK_TIMEOUT_S)
         if isinstance(answer, m.Peak):
             return answer
         self.broken = True
         return m.Peak(None, None, unexpected(answer).message)
 
-    def close_plan(self) -> None:
+    def close_plan(self, memory: bool = False) -> None:
         """Gives back what the open plan holds.
 
-        Raises  StageFailed if the process failed.
+        ``memory``  the device's memory too, which the next plan would use again.
+        Raises      StageFailed if the process failed, or cuDNN refused.
         """
-        answer = self._ask(m.ClosePlan(), self._timeout_s)
+        answer = self._ask(m.ClosePlan(memory), self._timeout_s)
         if not isinstance(answer, m.Done):
-            raise self._failed("close", answer)
+            raise self._failed(CLOSE, answer)
 
     def _ask(self, message: m.Message, timeout_s: float) -> m.Message | Death:
         self._trace.clear()
@@ -250,6 +278,9 @@ class Runner:
             case m.CudaFailed():
                 self.broken = True
                 return StageFailed(self._result(stage, call, "failed", cuda_words(answer)))
+            case m.Sampled(broken=broken) if broken:
+                self.broken = True
+                return StageFailed(self._result(stage, call, "failed", guard_words(broken)))
             case Death():
                 self.broken = True
                 return StageFailed(self._result(stage, call, "failed", end_words(answer)))

@@ -139,6 +139,11 @@ class TorchPeer:
             raise HarnessError(f"the peer answered {answer.kind} where something else was due")
         return answer.samples_s
 
+    def release(self) -> PeerTrouble | None:
+        """Gives back the memory of the device that the last module took."""
+        answer = self._ask(m.ClosePlan(memory=True))
+        return answer if isinstance(answer, PeerTrouble) else None
+
     def _ask(self, message: m.Message, expected_s: float = 0.0) -> m.Message | PeerTrouble:
         self._process.send(message)
         answer = self._process.receive(self._timeout_s + expected_s)

@@ -10,12 +10,14 @@ import os
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from pyharness.device import core
 from pyharness.peer.torch_network import Clock, TorchNetwork
 from pyharness.spec import messages as m
-from pyharness.spec.problem import parse_problem
+from pyharness.spec.footprint import at_least
+from pyharness.spec.problem import Problem, parse_problem
 from pyharness.spec.torch_module import torch_module
 
 _UNSUPPORTED = "CUDNN_STATUS_NOT_SUPPORTED"
@@ -55,6 +57,11 @@ class Session:
                 return self._sample(self._network, pass_name, count)
             case m.Sample():
                 return m.Refused("request", "no module was prepared")
+            case m.ClosePlan():
+                self._network = None
+                if self._device.type == "cuda":
+                    self._torch.cuda.empty_cache()
+                return m.Done()
             case _:
                 return m.Refused("request", f"a peer is not asked {request.kind}")
 
@@ -67,9 +74,12 @@ class Session:
 
     def _prepare(self, words: list[str]) -> m.Message:
         self._network = None  # its memory is free before the next needs any
-        asked = torch_module(parse_problem(words), cuda=self._device.type == "cuda")
+        problem = parse_problem(words)
+        asked = torch_module(problem, cuda=self._device.type == "cuda")
         if isinstance(asked, str):
             return m.Refused("unsupported", asked)
+        if self._device.type == "cpu" and (lacking := _lacking(problem)):
+            return m.Refused("memory", lacking)
         self._torch.backends.cudnn.allow_tf32 = asked.tf32
         self._torch.backends.cuda.matmul.allow_tf32 = asked.tf32
         self._network = TorchNetwork(self._torch, asked, self._device)
@@ -94,6 +104,28 @@ class Session:
         network.train(training)
         with self._torch.set_grad_enabled(training):
             return m.Sampled(self._clock.samples(count, work, before))
+
+
+def _lacking(problem: Problem) -> str:
+    """What this machine has not got for a problem; empty if it may fit.
+
+    Linux lends memory that it has not got, and ends some process once it is written.
+    """
+    available = available_bytes()
+    needed = at_least(problem, "training")
+    if available is None or needed <= available:
+        return ""
+    return f"{needed:,} bytes are needed at least, {available:,} are available"
+
+
+def available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int | None:
+    """The memory of this machine that processes can have without swapping; None if untold."""
+    try:
+        lines = meminfo.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    told = (line.split() for line in lines)
+    return next((int(words[1]) << 10 for words in told if words[:1] == ["MemAvailable:"]), None)
 
 
 def opened(device: str) -> Session | m.Refused:

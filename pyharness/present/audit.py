@@ -54,6 +54,8 @@ def _tried(release: str, finding: Finding) -> str:
     said = witness.status or "no answer"
     reason = f": {witness.reason}" if witness.reason else ""
     problem = witness.problem or "(every axis at its default)"
+    if finding.device is not None:
+        return f"pyharness explain --cudnn {release} {problem}  -> {said}{reason}"
     return f"pyharness try --cudnn {release} {problem}  -> {said}{reason}"
 
 
@@ -259,16 +261,21 @@ def render_audit(
     return "\n".join([*lines, *_legend(newest)])
 
 
-def render_page(text: str, command: str, remark: str) -> str:
+def render_page(text: str, command: str, remark: str, devices: Sequence[str] = ()) -> str:
     """A Markdown page around the text of an audit; ends with a newline.
 
+    ``devices``  the GPUs that were used.
     ``remark``  a sentence on the command; empty: none.
     """
+    where = " and ".join(devices)
+    where = f"on {where}" if where else "without a GPU"
+    intro = (
+        f"What documents and frameworks say of cuDNN's RNN API, tried on real releases {where}. "
+        "`audit.parquet` has one row a rule and release; its columns are explained in "
+        "[../README.md](../README.md). Made by"
+    )
     return (
-        "# Documents against the library\n\n"
-        "What documents and frameworks say of cuDNN's RNN API, tried on real releases without a "
-        "GPU. `audit.parquet` has one row a rule and release; its columns are explained in "
-        f"[../README.md](../README.md). Made by\n\n```console\n$ {command}\n```\n\n"
+        f"# Documents against the library\n\n{intro}\n\n```console\n$ {command}\n```\n\n"
         + (f"{remark}\n\n" if remark else "")
         + f"```text\n{text}\n```\n"
     )

@@ -39,7 +39,8 @@ def _finding_data(finding: Finding) -> dict[str, Any]:
         if witness is None
         else {"problem": witness.problem, "status": witness.status, "reason": witness.reason},
         "otherwise_where": list(finding.conditions),
-        "provenance": finding.call and "observed",
+        "device": finding.device,
+        "provenance": finding.call and finding.provenance,
     }
     if isinstance(rule, Framework):
         return {

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyharness.analyze.log_explanation import LogExplanation
-from pyharness.present.explaining import (
-    explanation_data,
-    in_full,
-    render_explanation,
-    render_recipes,
-)
+from pyharness.present.explaining import in_full, render_explanation, render_recipes
+from pyharness.present.explanation_data import explanation_data
 from pyharness.present.units import count_text, wrapped
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from pyharness.analyze.memory import Change, FitResult, Growth, Memory, Weighed
+from pyharness.analyze.memory import Change, FitResult, Growth, Memory, Weighed, last_modes
 from pyharness.analyze.memory_fit import Fit
 from pyharness.present.units import binary_text, count_text, wrapped
 from pyharness.spec.footprint import GRADES, PARTS, TERMS, Footprint, Term
@@ -38,14 +38,16 @@ _MARGIN, _WIDTH, _LABEL = 14, 12, 36  # columns: before sizes, of one size, befo
 def render_memory(found: Memory) -> str:
     """Everything that was found; ends without a newline."""
     parts = [_head(found), _table(found.rows)]
-    if _one(found):
+    if _one(found) and any(row.total is not None for row in found.rows):
         parts.append(_SHARING)
     if found.growth:
         parts.append(_growth(found.growth))
     parts += [_fit(fit) for fit in found.fits]
-    for row in found.rows:
-        if row.order in found.advice and row.mode == found.rows[-1].mode:
+    for row in last_modes(found.rows):
+        if row.order in found.advice:
             parts.append(_advice(row, found.advice[row.order], alone=_one(found)))
+    if any(found.advice.values()):
+        parts.append(_asked(found))
     if found.device is None and _one(found):
         parts.append(_formula())
     return "\n\n".join("\n".join(part) for part in parts)
@@ -96,8 +98,13 @@ def _cells(footprint: Footprint) -> str:
 
 def _errors(row: Weighed) -> str:
     errors = row.errors
-    texts = ["-" if (error := errors[c]) is None else f"{error:+.1%}" for c in _COLUMNS]
-    return "".join(f"{text:>{_WIDTH}}" for text in texts)
+    return "".join(f"{_error(errors[column]):>{_WIDTH}}" for column in _COLUMNS)
+
+
+def _error(error: float | None) -> str:
+    if error is None:
+        return "-"
+    return "0.0%" if abs(error) < 0.0005 else f"{error:+,.1%}"
 
 
 def _no_room(row: Weighed) -> list[str]:
@@ -115,33 +122,34 @@ def _refusal(row: Weighed) -> str:
 
 
 def _growth(growth: Sequence[Growth]) -> list[str]:
-    lines = ["what grows with what: the power of the value that the bytes go with"]
-    shown = [p for p in PARTS if any(g.part == p and g.exponent is not None for g in growth)]
+    lines = ["what grows with what: how many times the bytes each time that the value doubles"]
+    shown = [p for p in _COLUMNS if any(g.part == p and g.exponent is not None for g in growth)]
     for mode in dict.fromkeys(g.mode for g in growth):
         lines.append(f"  {mode:<{_LABEL}}" + "".join(f"{_TITLES[p]:>{_WIDTH}}" for p in shown))
         for axis, parts in groupby((g for g in growth if g.mode == mode), lambda g: g.axis):
             of = {g.part: g for g in parts}
             ends = next(iter(of.values()))
             label = f"{axis} {ends.first:,} to {ends.last:,}"
-            powers = "".join(f"{_power(of[p].exponent):>{_WIDTH}}" for p in shown)
-            lines.append(f"  {label:<{_LABEL}}{powers}")
+            factors = "".join(f"{_factor(of[p].exponent):>{_WIDTH}}" for p in shown)
+            lines.append(f"  {label:<{_LABEL}}{factors}")
     return lines
 
 
-def _power(exponent: float | None) -> str:
-    return "-" if exponent is None else f"{round(exponent, 2) + 0.0:g}"  # no -0
+def _factor(exponent: float | None) -> str:
+    return "-" if exponent is None else f"x{2**exponent:.3g}"
 
 
 def _fit(fit: FitResult) -> list[str]:
     found = fit.found
-    what = f"{fit.axis} of {fit.problem.command or 'the defaults'}, {fit.mode}"
+    what = f"the largest {fit.axis} of {fit.problem.command or 'the defaults'}, {fit.mode}"
     lines = wrapped(f"to fit {binary_text(fit.limit)}: {what}", 0, 2)
     footprint = fit.told.footprint
     if found.value is None:
         lines += wrapped(f"no value was found that fits; {_beyond(fit)}", 2, 4)
     else:
         assert found.size is not None
-        lines += wrapped(f"{fit.axis}={found.value}: {binary_text(found.size)}", 2, 4)
+        spare = f"{binary_text(fit.limit - found.size)} to spare"
+        lines += wrapped(f"{fit.axis}={found.value}: {binary_text(found.size)}, {spare}", 2, 4)
         lines += wrapped(_beyond(fit), 2, 4)
     if footprint is not None and footprint.total:
         part, size = max(footprint.parts.items(), key=lambda pair: pair[1])
@@ -163,7 +171,8 @@ def _beyond(fit: FitResult) -> str:
         return "larger values are not tried"
     if found.beyond is None:
         return f"{fit.axis}={found.neighbour} is refused"
-    return f"{fit.axis}={found.neighbour} asks for {binary_text(found.beyond)}"
+    more = binary_text(found.beyond - fit.limit)
+    return f"{fit.axis}={found.neighbour} asks for {binary_text(found.beyond)}, {more} too much"
 
 
 def _advice(row: Weighed, changes: Sequence[Change], alone: bool) -> list[str]:
@@ -181,6 +190,17 @@ def _advice(row: Weighed, changes: Sequence[Change], alone: bool) -> list[str]:
         lines += wrapped(f"{what}: {saved}{fits}", 2, 6)
         lines += wrapped(f"{change.words}: {change.cost}", 6)
     return lines
+
+
+def _asked(found: Memory) -> list[str]:
+    """Who was asked whether what is advised can be done."""
+    if found.release is None:
+        words = "no release was asked whether it accepts this"
+    elif found.device is None:
+        words = "the release's host calls accept this; what needs a GPU was not asked"
+    else:
+        words = "the release told sizes for this; `pyharness map --stages all` says whether it runs"
+    return wrapped(words, 0, 2)
 
 
 def _short(text: str) -> str:

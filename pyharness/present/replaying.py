@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pyharness.present.on_device import device_name
 from pyharness.present.recording import MOST_SHOWN, in_lines, problem_text
-from pyharness.present.units import count_text
+from pyharness.present.units import count_text, led
 from pyharness.spec.problem import CallResult
-from pyharness.spec.recording import Replay, Step
+from pyharness.spec.recording import OnDevice, Replay, Step
+from pyharness.spec.stage_results import StageResult
 
 _MOST_LOGS = 5  # named in a command
 
@@ -46,8 +48,9 @@ def replay_data(replay: Replay) -> dict[str, Any]:
             {
                 "release": release,
                 "outcomes": _outcomes(replay, i),
+                **_device_data(replay, i),
                 "refused": [
-                    {"order": order, **_result_data(_worst(replay.results[i][order]))}
+                    {"order": order, **_result_data(_worst(replay.said(i, order)))}
                     for order in _not_passed(replay, i)
                 ],
             }
@@ -66,9 +69,25 @@ def replay_data(replay: Replay) -> dict[str, Any]:
     }
 
 
-def _result_data(result: CallResult) -> dict[str, Any]:
+def _device_data(replay: Replay, i: int) -> dict[str, Any]:
+    """The device that a release ran on, and how many problems it took there."""
+    if not replay.devices:
+        return {"device": None}
+    on = replay.devices[i]
+    if on.facts is None:
+        return {"device": None, "no_device": on.why or None}
     return {
-        "role": result.role,
+        "device": on.facts.name,
+        "provenance": on.facts.provenance,
+        "cases": len(on.cases),
+        "no_device": on.why or None,
+    }
+
+
+def _result_data(result: CallResult | StageResult) -> dict[str, Any]:
+    return {
+        "role": result.role if isinstance(result, CallResult) else None,
+        "stage": result.stage,
         "call": result.call,
         "outcome": result.outcome,
         "status": result.status,
@@ -89,15 +108,15 @@ def _outcomes(replay: Replay, release: int) -> dict[str, dict[str, int]]:
 def _not_passed(replay: Replay, release: int) -> list[int]:
     found = [
         order
-        for outcome in ("failed", "unsupported", "skipped")
+        for outcome in ("failed", "unsupported", "out_of_memory", "skipped")
         for order in replay.with_outcome(release, outcome)
     ]
     return replay.by_count(found)
 
 
-def _worst(results: Sequence[CallResult]) -> CallResult:
+def _worst(results: Sequence[CallResult | StageResult]) -> CallResult | StageResult:
     """The result that a problem fails by: the first of the worst outcome."""
-    rank = {"failed": 0, "unsupported": 1, "skipped": 2, "passed": 3}
+    rank = {"failed": 0, "unsupported": 1, "out_of_memory": 2, "skipped": 3, "passed": 4}
     return min(results, key=lambda r: rank[r.outcome])
 
 
@@ -109,15 +128,20 @@ def _amount(outcomes: Mapping[str, Mapping[str, int]], outcome: str) -> str:
 def _release_lines(replay: Replay, i: int, release: str) -> Iterator[str]:
     outcomes = _outcomes(replay, i)
     told = {"unsupported": "refused", "passed": "accepted"}
-    told.update({outcome: outcome for outcome in ("failed", "skipped") if outcome in outcomes})
+    others = {"failed": "failed", "out_of_memory": "out of memory", "skipped": "skipped"}
+    told.update({outcome: word for outcome, word in others.items() if outcome in outcomes})
     words = [f"{_amount(outcomes, outcome)} {word}" for outcome, word in told.items()]
-    yield from in_lines(f"cuDNN {release}: {', '.join(words)}", "")
+    on = replay.devices[i] if replay.devices else OnDevice()
+    where = f" on {device_name(on.facts)}" if on.facts else ""
+    yield from in_lines(f"cuDNN {release}{where}: {', '.join(words)}", "")
     shown = _not_passed(replay, i)
     for order in shown[:MOST_SHOWN]:
         yield from _refusal_lines(replay, i, order)
     if len(shown) > MOST_SHOWN:
         yield f"  and {len(shown) - MOST_SHOWN:,} more (--out and --json have them all)"
-    if not shown:
+    if on.why:
+        yield from led(f"what needs a GPU was not tried to the end: {on.why}", "  ", "    ")
+    elif on.facts is None and not shown:
         yield "  what needs a GPU was not tried"
 
 
@@ -125,11 +149,19 @@ def _refusal_lines(replay: Replay, i: int, order: int) -> Iterator[str]:
     recorded = replay.recording.problems[order]
     lead = f"  {recorded.count:>12,}  "
     yield from in_lines(problem_text(recorded.problem), lead)
-    result = _worst(replay.results[i][order])
+    result = _worst(replay.said(i, order))
     reason = f": {result.reason}" if result.reason else " (cuDNN gives no reason)"
-    what = f"{result.call} of {result.role}" if result.role in ("x", "y", "h", "c") else result.call
-    status = result.status if result.outcome == "unsupported" else result.outcome.upper()
+    what = _what(result)
+    told = result.outcome.replace("_", " ").upper()
+    status = result.status if result.outcome == "unsupported" else told
     yield from in_lines(f"{what} {status}{reason}", " " * len(lead))
+
+
+def _what(result: CallResult | StageResult) -> str:
+    """The call, and what it was about."""
+    if isinstance(result, StageResult):
+        return f"{result.stage}, {result.call}:"
+    return f"{result.call} of {result.role}" if result.role in ("x", "y", "h", "c") else result.call
 
 
 def _step_lines(replay: Replay, step: Step) -> Iterator[str]:

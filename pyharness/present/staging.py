@@ -62,7 +62,8 @@ def _failures(manifest: Mapping[str, Any]) -> list[str]:
         return []
     lines = ["", "Failed: a defect, not a refusal"]
     for failure in results["failures"]:
-        lines += led(f"{failure['stage']}, {failure['call']}: {failure['cause']}", "  ", "      ")
+        where = ", ".join(word for word in (failure["stage"], failure["call"]) if word)
+        lines += led(f"{where}: {failure['cause']}", "  ", "      ")
         lines += _command(manifest, failure["problem"])
     more = results["statuses"]["failed"] - len(results["failures"])
     return [*lines, f"  and {more:,} more (outcome failed in the table)"] if more > 0 else lines

@@ -110,6 +110,14 @@ class NoMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Filling:
+    """So many bytes are filled before the next answer: that may take its time."""
+
+    kind: ClassVar[str] = "filling"
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Staged:
     """The plan went as far as it goes; ``sizes`` in bytes, None if they were not told.
 

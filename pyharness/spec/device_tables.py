@@ -13,7 +13,6 @@ from pyharness.spec.columns import (
     REASON,
     RELEASE,
     RUN_COLUMNS,
-    STAGE,
     STATUS,
     TEXT,
     Column,
@@ -39,7 +38,13 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         RELEASE,
         Column("device", TEXT, "", "name of the GPU; null where only the host was asked"),
         Column("problem", TEXT, "", "as `pyharness map --stages all --axis` takes its words"),
-        STAGE,
+        Column(
+            "stage",
+            TEXT,
+            "",
+            "part of an RNN's life, or close (giving back what a problem held; a row only where "
+            "that failed)",
+        ),
         Column("call", TEXT, "", "C name of the function that decided the stage"),
         *AXIS_COLUMNS,
         *RUN_COLUMNS,

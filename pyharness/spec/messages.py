@@ -18,6 +18,7 @@ from pyharness.spec.device_messages import (
     CudaFailed,
     CudnnRefused,
     DeviceOpened,
+    Filling,
     MeasurePeak,
     NoMemory,
     NoSuchDevice,
@@ -41,6 +42,7 @@ __all__ = [
     "CudnnRefused",
     "DeviceOpened",
     "Done",
+    "Filling",
     "MeasurePeak",
     "Message",
     "ModulePrepared",
@@ -194,6 +196,7 @@ Message = (
     | NoSuchDevice
     | StageDone
     | NoMemory
+    | Filling
     | Staged
     | Captured
     | Sampled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyharness.errors import UsageError, unknown_name
@@ -58,10 +59,15 @@ class SeqLengthsAxis:
     def label(self, value: int) -> str:
         if value < LITERAL:
             return LENGTH_PATTERNS[value]
-        return "[" + ",".join(str(n) for n in _lists[value - LITERAL]) + "]"
+        return lengths_label(_lists[value - LITERAL])
 
     def number(self, value: int) -> float:
         return float(value)
+
+
+def lengths_label(lengths: Iterable[int]) -> str:
+    """A list of lengths as the axis reads it, however long: ``[5,3,2]``."""
+    return f"[{','.join(map(str, lengths))}]"
 
 
 def intern_lengths(lengths: tuple[int, ...]) -> int:

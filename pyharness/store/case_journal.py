@@ -68,7 +68,7 @@ class CaseJournal:
     def remove(self) -> None:
         """Ends the journal: the tables stand."""
         self.close()
-        self._path.unlink()
+        self._path.unlink(missing_ok=True)  # somebody may have removed the folder meanwhile
 
     def _read(self) -> bool:
         """Takes in what is there; whether the file can be gone on with as it is."""

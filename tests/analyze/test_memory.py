@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
-from pyharness.analyze.memory import GROWING, Weighed, growth
-from pyharness.analyze.memory_advice import GRADIENTS, NETWORK, PRECISION, SAME, options, with_size
-from pyharness.spec.footprint import PARTS, Footprint, ForwardMode
+from pyharness.analyze.memory import GROWING, Weighed, growth, last_modes
+from pyharness.analyze.memory_advice import (
+    GRADIENTS,
+    LOST,
+    NETWORK,
+    PRECISION,
+    SAME,
+    options,
+    with_size,
+)
+from pyharness.spec.footprint import MODES, PARTS, Footprint, ForwardMode
+from pyharness.spec.geometry import geometry
 from pyharness.spec.problem import Problem, parse_problem
 
 
@@ -50,6 +60,17 @@ def test_powers_are_found_whatever_the_level_of_the_rest() -> None:
     assert ends == {("batch_size", 1, 64), ("hidden_size", 3, 50)}
 
 
+def test_the_total_grows_as_its_parts_do_together() -> None:
+    rows = [row(f"batch_size={b}", Footprint(6, 2 * b, b * b, 0, 0)) for b in (2, 4)]
+    assert exponents(rows)["batch_size", "total"] == pytest.approx(math.log2(30 / 14))
+
+
+def test_the_row_of_a_problem_that_needs_the_most() -> None:
+    sized = [row("", Footprint(1, 1, 1, 1, 1), mode) for mode in MODES]
+    rows = [*sized, sized[0].replace(order=1)]
+    assert last_modes(rows) == rows[1:]
+
+
 def test_rows_that_differ_otherwise_say_nothing() -> None:
     size = Footprint(1, 1, 1, 1, 1)
     assert growth([row("batch_size=2", size), row("batch_size=4 hidden_size=8", size)]) == []
@@ -88,14 +109,14 @@ def changes(words: str, mode: ForwardMode = "training", **parts: int) -> dict[st
 def test_what_is_tried_for_training() -> None:
     found = changes("batch_size=9 max_seq_length=7 num_layers=3 hidden_size=12")
     assert found == {
-        "batch_size=4": SAME,
-        "inference": SAME,
+        "batch_size=5": SAME,  # two parts are enough
+        "inference": LOST,
         "algo=persist_static": 1,
         "algo=persist_dynamic": 1,
         "algo=persist_static_small_h": 1,
         "data_type=half math_prec=float": PRECISION,
         "data_type=bfloat16 math_prec=float": PRECISION,
-        "max_seq_length=3": GRADIENTS,
+        "max_seq_length=4": GRADIENTS,
         "num_layers=1": NETWORK,
         "proj_size=half": NETWORK,
         "hidden_size=6": NETWORK,
@@ -123,9 +144,21 @@ def test_unequal_lengths_can_be_packed_and_are_cut_the_longest_first() -> None:
     found = changes("seq_lengths=[3,9,5]", "inference")
     packed = "layout=seq_major_packed seq_lengths=[9,5,3] batch_size=3 max_seq_length=9"
     assert found[packed] == SAME
-    assert found["seq_lengths=[9] batch_size=1 max_seq_length=9"] == SAME
+    assert found["seq_lengths=[9,5] batch_size=2 max_seq_length=9"] == SAME
     assert not [c for c in changes("seq_lengths=[3,0,5]") if "packed" in c]
     assert not [c for c in changes("seq_lengths=[4,4] max_seq_length=9") if "packed" in c]
+
+
+def test_every_change_of_a_long_list_of_lengths_is_a_problem() -> None:
+    lengths = list(range(1, 41))
+    asked = problem(f"seq_lengths=[{','.join(map(str, lengths))}]")
+    for option in options(asked, "inference", {}):
+        geometry(option.of(asked))  # it raises where there is none
+    kept = Problem({**asked.given, **with_size(asked, "batch_size", 30)})
+    assert geometry(kept).lengths == tuple(lengths[:9:-1])
+    cut = Problem({**asked.given, **with_size(asked, "max_seq_length", 7)})
+    assert geometry(cut).lengths == tuple(min(n, 7) for n in lengths)
+    assert any("layout" in c for c in changes(asked.command))
 
 
 def test_another_size_takes_along_what_follows_from_it() -> None:

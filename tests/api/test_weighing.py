@@ -311,6 +311,19 @@ def test_listed_lengths_fit_at_most_as_many_and_the_longest_first() -> None:
     assert weighed(Scales(), words, wishes=Wishes(1 << 40, "batch_size")).fits[0].found.value == 4
 
 
+@pytest.mark.parametrize("axis", ["batch_size", "max_seq_length"])
+def test_a_long_list_of_lengths_can_be_cut(axis: str) -> None:
+    lengths = ",".join(str(n) for n in range(40, 0, -1))
+    others = "layout=seq_major_packed hidden_size=64"
+    first = ",".join(str(n) for n in range(40, 10, -1))  # 30 rows
+    lower = ",".join(str(min(n, 30)) for n in range(40, 0, -1))  # 30 steps
+    kept = first if axis == "batch_size" else lower
+    limit = predict(problem(f"{others} seq_lengths=[{kept}]"), "training").total
+    whole = f"{others} seq_lengths=[{lengths}]"
+    fit = weighed(Scales(), whole, wishes=Wishes(limit, axis)).fits[0].found
+    assert (fit.value, fit.size, fit.proven) == (30, limit, True)
+
+
 @pytest.mark.parametrize(
     ("words", "axis", "limit"),
     [

@@ -218,6 +218,16 @@ def out_of_order(chosen: Settings) -> list[str]:
                 for stage in SETUP:
                     second.run(stage)
                 refuses(second.allocate)
+        with made.plan(chosen) as plan:
+            for stage in SETUP:
+                plan.run(stage)
+            plan.allocate_inference()
+            assert {"dx", "dy", "dhx", "dcx", "dw"}.isdisjoint(plan.names())
+            assert plan.run("forward_inference")[-1][1] == 0
+            assert plan.broken_guards() == []
+            refuses(lambda: plan.run("forward_training"))
+            refuses(lambda: plan.sample("training_step", "hot", 1))
+            refuses(plan.allocate)
         refuses(lambda: plan.run("forward_inference"))
         refuses(lambda: plan.read("x"))
         for wrong in ({"hidden": 3}, {"seq_lengths": [3]}, {"dev_seq_lengths": 3}):

@@ -35,6 +35,17 @@ time.sleep(600)
 """
 
 
+CLOSED = """
+import os, sys
+for fd in (0, 1, 2):
+    os.close(fd)
+from pyharness.device.launch import worker_command
+from pyharness.engine.worker import Launch, Worker
+with Worker(Launch(worker_command(), sys.argv[1])) as worker:
+    os._exit(7 if worker.opened else 8)
+"""
+
+
 def gone(process: psutil.Process) -> bool:
     """Whether a process ends within a generous time; the outcome does not depend on how fast."""
     _, alive = psutil.wait_procs([process], timeout=60)
@@ -55,6 +66,13 @@ def test_a_worker_dies_with_its_parent(fake: Path, state: str, blow: signal.Sign
         parent.send_signal(blow)
         assert gone(worker)
         parent.wait(60)
+
+
+def test_a_worker_starts_where_the_standard_streams_are_closed(fake: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSED, str(fake)], check=False, capture_output=True, timeout=60
+    )
+    assert done.returncode == 7
 
 
 def test_ctrl_c_at_the_terminal_does_not_reach_the_worker(launch: Start) -> None:

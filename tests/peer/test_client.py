@@ -14,6 +14,7 @@ import pytest
 
 from pyharness.errors import HarnessError, UsageError
 from pyharness.peer.client import PEER_PASSES, PeerCase, PeerTrouble, TorchPeer, torch_build
+from pyharness.peer.torch_program import available_bytes
 from pyharness.spec.messages import PeerReady
 from pyharness.spec.problem import Problem, parse_problem
 from pyharness.spec.torch_algo import TorchBuild
@@ -106,6 +107,31 @@ def test_what_it_cannot_express_is_skipped(peer: TorchPeer) -> None:
     assert trouble.outcome == "skipped"
     assert "skip_input" in trouble.reason
     assert isinstance(peer.prepare(problem_of("")), PeerCase)
+
+
+def test_what_the_machine_has_not_got_is_refused_before_it_is_touched(peer: TorchPeer) -> None:
+    # 4 * 2 * 150,000^2 weights are 720 GB, which Linux might well lend.
+    process = process_of(peer)
+    before = process.memory_info().vms
+    text = "hidden_size=150000 input_size=150000 batch_size=1 max_seq_length=1"
+    trouble = peer.prepare(problem_of(text))
+    assert isinstance(trouble, PeerTrouble)
+    assert trouble.outcome == "out_of_memory"
+    assert "bytes are needed at least" in trouble.reason
+    assert process.memory_info().vms - before < 1 << 30
+    assert isinstance(peer.prepare(problem_of("")), PeerCase)
+
+
+def test_the_memory_that_a_machine_has(tmp_path: Path) -> None:
+    told = tmp_path / "meminfo"
+    told.write_text("MemTotal:  24576 kB\nMemFree:  16 kB\nMemAvailable:     2048 kB\n")
+    assert available_bytes(told) == 2048 * 1024
+    told.write_text("MemTotal:  24576 kB\n\n")
+    assert available_bytes(told) is None
+    assert available_bytes(tmp_path / "none") is None
+    available = available_bytes()
+    assert available is not None
+    assert available == pytest.approx(psutil.virtual_memory().available, rel=0.2)
 
 
 def test_too_large_a_problem_is_out_of_memory(peer: TorchPeer) -> None:
@@ -244,3 +270,14 @@ def test_a_device_that_is_none(device: str) -> None:
 )
 def test_what_its_choice_depends_on(version: str, build: TorchBuild) -> None:
     assert torch_build(PeerReady(version, "13.0", 91300, "GPU", 2, [9, 0], 132)) == build
+
+
+def test_memory_is_given_back_and_taken_again(peer: TorchPeer) -> None:
+    problem = problem_of("")
+    assert isinstance(peer.prepare(problem), PeerCase)
+    assert peer.release() is None
+    with pytest.raises(HarnessError, match="no module was prepared"):
+        peer.sample("forward_inference", "hot", 1)
+    assert peer.release() is None  # nothing to give is no trouble
+    assert isinstance(peer.prepare(problem), PeerCase)
+    assert peer.sample("forward_inference", "hot", 1)
