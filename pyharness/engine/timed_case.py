@@ -11,10 +11,8 @@ from pyharness.measure.stopping import StoppingRule
 from pyharness.spec.messages import Peak
 from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import CaseResult, StageResult
-from pyharness.spec.stages import CALLS
-from pyharness.spec.timed import NOT_CAPTURABLE, stages_of
-
-_BROKE = "the pass before it ended the worker"
+from pyharness.spec.stages import CALLS, blocked_by
+from pyharness.spec.timed import CLOSE, NOT_CAPTURABLE, stages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +45,17 @@ def time_case(
     """Takes a problem through the stages, then times it.
 
     A pass whose stage did not pass is not timed: its rows say why. What breaks the runner ends the
-    case, and what it left out says so.
+    case, and the rows of what was left out name it.
 
     ``warm_s``  host seconds that each pass runs in each mode before its samples count.
     """
     case = runner.stages(problem)
     timings: list[Timing] = []
     for pass_name in passes:
-        hindrance = _hindrance(case, pass_name)
+        hindrance = _hindrance(case, pass_name, passes)
         for mode in modes:
             if runner.broken and hindrance is None:
-                timings.append(_skipped(case, pass_name, mode, _BROKE))
+                timings.append(_skipped(case, pass_name, mode, _failed_before(case, timings)))
             elif hindrance is not None:
                 timings.append(Timing(pass_name, mode, hindrance))
             else:
@@ -65,12 +63,46 @@ def time_case(
     return TimedCase(case, tuple(timings))
 
 
-def _hindrance(case: CaseResult, pass_name: str) -> StageResult | None:
-    """The stage that keeps a pass from being timed; None if all that it needs passed."""
+def close_case(runner: Runner, memory: bool) -> tuple[Timing, ...]:
+    """Closes the plan that a case left open, if its runner is whole.
+
+    ``memory``  the device's memory is given back, too.
+    Returns     nothing, or a row that says what failed: then the runner is broken.
+    """
+    if runner.broken:
+        return ()
+    try:
+        runner.close_plan(memory)
+    except StageFailed as error:
+        runner.broken = True
+        return (Timing(CLOSE, "", replace(error.result, outcome="failed")),)
+    return ()
+
+
+def _failed_before(case: CaseResult, timings: Sequence[Timing]) -> str:
+    """What ended the runner, as the reason of what was not done for it."""
+    if case.failure is not None:
+        return f"the stage {case.failure.stage} failed"
+    failed = next(t for t in timings if t.result.outcome == "failed")
+    return f"{failed.pass_name} {failed.mode} failed"
+
+
+def _hindrance(case: CaseResult, pass_name: str, passes: Sequence[str]) -> StageResult | None:
+    """What keeps a pass from being timed; None if all that it needs passed.
+
+    Of a stage that was not tried it is the one before it that ended the case, unless that is one of
+    the ``passes`` and has rows of its own.
+    """
+    ended = {s.stage: s for s in case.stages if s.outcome not in ("passed", "skipped")}
     for stage in stages_of(pass_name):
         result = case.stage(stage)
-        if result is None or result.outcome != "passed":
-            return result or _skipped(case, pass_name, "", "the case did not go so far").result
+        assert result is not None, "the case was to go all the way"
+        if result.outcome == "passed":
+            continue
+        if result.outcome == "skipped" and ended:
+            cause = blocked_by(stage, ended) or list(ended)[-1]
+            return result if cause in passes else ended[cause]
+        return result
     return None
 
 

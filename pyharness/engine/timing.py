@@ -16,6 +16,8 @@ from pyharness.measure.stopping import StoppingRule
 from pyharness.measure.throttling import Chunk
 from pyharness.spec.stage_results import StageResult
 
+READ_EVERY_S = 0.1  # of host time: what holds a card down for longer is seen
+
 Reader = Callable[[], Reading | None]
 
 
@@ -52,13 +54,13 @@ def warm_up(sampler: Sampler, pass_name: str, mode: str, seconds: float) -> floa
 
     Returns  seconds of host time that one execution takes, its preparation included.
     """
-    started, count, each = time.monotonic(), 1, 0.0
-    while (elapsed := time.monotonic() - started) < seconds or not each:
-        before = time.monotonic()
+    end = time.monotonic() + seconds
+    count, each = 1, 0.0
+    while (before := time.monotonic()) < end or not each:
         sampler.sample(pass_name, mode, count, count * each)
-        each = (time.monotonic() - before) / count
-        left = max(seconds - elapsed, 0.0)
-        count = max(1, min(2 * count, int(left / each) if each > 0 else count))
+        now = time.monotonic()
+        each = max(now - before, 1e-9) / count
+        count = max(1, min(2 * count, int((end - now) / each)))
     return each
 
 
@@ -71,28 +73,37 @@ def time_pass(
 ) -> None:
     """Takes samples into ``timing`` until the rule says enough.
 
-    ``each_s``  host seconds that an execution is expected to take, for the time limits.
+    ``each_s``  host seconds that an execution is expected to take.
     Raises      what the sampler raises; what was taken before is in ``timing`` then.
     """
     started = time.monotonic()
     kept: list[float] = []
+    left_out = 0
     before = read()
     timing.readings += [before] if before else []
     while True:
-        decision = rule.decide(kept, timing.elapsed_s)
+        decision = rule.decide(kept, timing.elapsed_s, left_out)
         if decision.reason is not None:
             timing.stop = decision.reason
             return
-        samples = sampler.sample(
-            timing.pass_name, timing.mode, decision.chunk, decision.chunk * each_s
-        )
-        after = read()
-        chunk = Chunk(tuple(samples), _bits(before), _bits(after))
-        timing.chunks.append(chunk)
-        timing.readings += [after] if after else []
-        kept += [] if chunk.throttled else samples
-        timing.elapsed_s = time.monotonic() - started
-        before = after
+        for count in _parts(decision.chunk, each_s):
+            samples = sampler.sample(timing.pass_name, timing.mode, count, count * each_s)
+            after = read()
+            chunk = Chunk(tuple(samples), _bits(before), _bits(after))
+            timing.chunks.append(chunk)
+            timing.readings += [after] if after else []
+            if chunk.throttled:
+                left_out += len(samples)
+            else:
+                kept += samples
+            timing.elapsed_s = time.monotonic() - started
+            before = after
+
+
+def _parts(count: int, each_s: float) -> list[int]:
+    """What the rule asks for in parts of READ_EVERY_S: the card is looked at in between."""
+    most = max(1, int(READ_EVERY_S / max(each_s, 1e-9)))
+    return [min(most, count - done) for done in range(0, count, most)]
 
 
 def _bits(reading: Reading | None) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -28,12 +29,12 @@ class StoppingRule:
     precise       least_samples and least_s are reached and the standard error of the median is at
                   most relative_error of the median
     time limit    most_s have passed, whatever has been reached
-    sample limit  most_samples have been taken
+    sample limit  most_samples have been taken, those that were left out included
 
-    Asked after each chunk. A chunk is as large as all before it, so that the rule looks only some
-    ten times: who looks after every sample stops at the first that happens to look good. It is cut
-    to what the time left and the sample limit allow. The first sample comes alone, since nobody
-    knows yet how long it takes.
+    Asked after each chunk. A chunk is as large as all before it, those that were left out too, so
+    that the rule looks only some ten times: who looks after every sample stops at the first that
+    happens to look good. It is cut to what the time left and the sample limit allow. The first
+    sample comes alone, since nobody knows yet how long it takes.
 
     ``resolution_s``  the timer's step, if all samples should be one reading.
     """
@@ -51,10 +52,10 @@ class StoppingRule:
                 f"at least {self.least_samples} samples and at most {self.most_samples}",
                 "at least 2, and at most as many or more",
             )
-        if not 0 <= self.least_s <= self.most_s:
+        if not 0 <= self.least_s <= self.most_s < inf:
             raise UsageError(
                 f"at least {self.least_s} s and at most {self.most_s} s",
-                "at least 0 s, and at most as long or longer",
+                "at least 0 s, and at most as long or longer, but not for ever",
             )
         if not self.relative_error > 0:
             raise UsageError(f"a relative error of {self.relative_error}", "more than 0")
@@ -67,24 +68,23 @@ class StoppingRule:
             f"{self.most_samples} samples, {self.least_s:g} to {self.most_s:g} s"
         )
 
-    def decide(self, samples: Samples, elapsed_s: float) -> Decision:
+    def decide(self, samples: Samples, elapsed_s: float, left_out: int = 0) -> Decision:
         """What to do after these samples.
 
         ``samples``    those that count, of all chunks so far, in seconds.
         ``elapsed_s``  since sampling began; more than their sum where each is prepared for.
+        ``left_out``   samples that do not count, of all chunks so far.
         """
-        count = len(samples)
-        if count == 0:
-            return Decision(1) if elapsed_s < self.most_s else Decision(0, "time limit")
+        taken = len(samples) + left_out
         if self._precise(samples, elapsed_s):
             return Decision(0, "precise")
         if elapsed_s >= self.most_s:
             return Decision(0, "time limit")
-        if count >= self.most_samples:
+        if taken >= self.most_samples:
             return Decision(0, "sample limit")
-        chunk = min(count, self.most_samples - count)
-        if elapsed_s > 0:
-            affordable = int((self.most_s - elapsed_s) / (elapsed_s / count))
+        chunk = max(1, min(taken, self.most_samples - taken))
+        if taken > 0 and elapsed_s > 0:
+            affordable = int((self.most_s - elapsed_s) / (elapsed_s / taken))
             chunk = max(1, min(chunk, affordable))
         return Decision(chunk)
 

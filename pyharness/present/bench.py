@@ -2,182 +2,216 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
+from pyharness.present.bench_marks import marks, untimed
 from pyharness.present.units import count_text, duration_text, wrapped
-from pyharness.spec.timed import NOT_CAPTURABLE
-from pyharness.spec.timed import TIMING_MODES as _MODES
+from pyharness.spec.timed import (
+    BACKWARD,
+    CLOSE,
+    NOT_CAPTURABLE,
+    TIMED_PASSES,
+    TIMING_MODES,
+    TRAINING_STEP,
+)
 
 Row = Mapping[str, Any]
-_LABEL, _CELL = 22, 11
-_MOST_SAID = 12
+Run = Mapping[str, Any]
+Modes = Mapping[str | None, Row]  # the rows of a pass on a side
+_LABEL, _MOST_NAME = 21, 17
+_WORDS = {"passed": "throttled", "out_of_memory": "no memory", "unsupported": "refused"}
+_ORDER = (*TIMED_PASSES[: TIMED_PASSES.index(TRAINING_STEP)], BACKWARD, TRAINING_STEP, CLOSE)
 
 
-def render_bench(rows: Sequence[Row], head: Sequence[str], repeat: str) -> str:
+class _Column(NamedTuple):
+    """A column: its head, its width, and what stands there of a pass, by mode."""
+
+    head: str
+    width: int
+    cell: Callable[[Modes], str]
+
+
+def render_bench(rows: Sequence[Row], runs: Sequence[Run]) -> str:
     """The timings of all sides, problem by problem; ends without a newline.
 
-    ``rows``    of the table ``timings``, a side after the other.
-    ``head``    what was run, in lines.
-    ``repeat``  the command that repeats a problem, without its words.
+    ``rows``  of the table ``timings``, a side after the other.
+    ``runs``  the sides' manifests, as plain data.
     """
-    sides = list(dict.fromkeys(r["release"] for r in rows))
-    lines = [*head, "", *_legend(len(sides))]
-    for _, of_problem in groupby(_by_problem(rows), lambda r: r["name"]):
+    sides = [run["release"]["name"] for run in runs]
+    labels = _labels(sides)
+    columns = _columns(rows)
+    lines = _head(runs, labels)
+    lines += ["", *_legend(columns, len(sides) > 1)] if columns else []
+    for _, of_problem in groupby(_by_problem(rows, sides), lambda r: r["name"]):
         several = list(of_problem)
+        medians = {(r["release"], r["pass"]): r["median_s"] for r in several if r["mode"] == "hot"}
         lines += ["", *wrapped(_title(several[0]), 0, 2)]
         for pass_name, of_pass in groupby(several, lambda r: r["pass"]):
-            lines += _pass(pass_name, list(of_pass), sides)
-    for part in (_marks(rows), _untimed(rows, repeat)):
+            lines += _pass(pass_name, list(of_pass), labels, columns, medians)
+    precision = max((r["space"]["timing"]["rule"]["relative_error"] for r in runs), default=0.0)
+    notes = dict.fromkeys(note for run in runs for note in run["notes"])
+    repeat = {run["release"]["name"]: _command(run) for run in runs}
+    for part in (marks(rows, precision, list(notes)), untimed(rows, repeat)):
         lines += ["", *part] if part else []
     return "\n".join(lines)
 
 
-def bench_data(rows: Sequence[Row], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def bench_data(rows: Sequence[Row], runs: Sequence[Run]) -> dict[str, Any]:
     """The same as plain data, for JSON."""
     return {"runs": list(runs), "timings": list(rows)}
 
 
-def _by_problem(rows: Sequence[Row]) -> list[Row]:
+def _command(run: Run) -> str:
+    """The command that repeats a problem of a side, without its words."""
+    asked = run["release"]["asked"]
+    if run["release"]["origin"] == "peer":
+        name, _, device = asked.partition(" on ")
+        return f"pyharness bench --peer {name} --peer-device {device}"
+    ordinal = run["device"].get("ordinal")
+    return f"pyharness bench --cudnn {shlex.quote(asked)}" + (
+        f" --device {ordinal}" if ordinal else ""
+    )
+
+
+def _by_problem(rows: Sequence[Row], sides: Sequence[str]) -> list[Row]:
     """The rows in the order of problems, passes, sides."""
     names = {n: i for i, n in enumerate(dict.fromkeys(r["name"] for r in rows))}
-    passes = {n: i for i, n in enumerate(dict.fromkeys(r["pass"] for r in rows))}
-    return sorted(rows, key=lambda r: (names[r["name"]], passes[r["pass"]]))
+    place = {side: i for i, side in enumerate(sides)}
+    return sorted(
+        rows, key=lambda r: (names[r["name"]], _ORDER.index(r["pass"]), place[r["release"]])
+    )
 
 
-def _legend(sides: int) -> list[str]:
-    ratio = "      ratio" if sides > 1 else ""
-    cells = "".join(f"{word:>{_CELL}}" for word in ("hot", "± 95 %", *_MODES[1:], "Gflop/s"))
-    return [f"{'':<{_LABEL}}{cells}{'of peak':>9}{ratio}"]
+def _columns(rows: Sequence[Row]) -> list[_Column]:
+    """Those that any row has something for."""
+    found = []
+    for mode in TIMING_MODES:
+        if any(r["mode"] == mode for r in rows):
+            found.append(_Column(mode, 10, partial(_time, mode)))
+        if mode == "hot" and found:
+            found.append(_Column("± 95 %", 8, _spread))
+    if any(r["flop_per_s"] is not None for r in rows):
+        found.append(_Column("Gflop/s", 9, _giga))
+    if any(r["of_peak_flop"] is not None for r in rows):
+        found.append(_Column("of peak", 9, _share))
+    return found
+
+
+def _giga(modes: Modes) -> str:
+    flops = modes.get("hot", {}).get("flop_per_s")
+    if flops is None:
+        return ""
+    value = flops / 1e9
+    digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2 if value >= 0.9995 else 4
+    return f"{value:,.{digits}f}"
+
+
+def _share(modes: Modes) -> str:
+    share = modes.get("hot", {}).get("of_peak_flop")
+    return "" if share is None else f"{share:.1%}"
+
+
+def _legend(columns: Sequence[_Column], several: bool) -> list[str]:
+    cells = "".join(f"{c.head:>{c.width}}" for c in columns)
+    return [f"{'':<{_LABEL}}{cells}{'   ratio' if several else ''}"]
 
 
 def _title(row: Row) -> str:
-    words = row["problem"]
+    words: str = row["problem"] or "every axis at its default"
     return words if row["name"] == words else f"{row['name']}: {words}"
 
 
-def _pass(pass_name: str, rows: Sequence[Row], sides: Sequence[str]) -> Iterator[str]:
+def _labels(sides: Sequence[str]) -> dict[str, str]:
+    """What lines of a pass call each side: its name, or a number and as much of it as fits."""
+    if all(len(side) <= _MOST_NAME for side in sides):
+        return {side: side for side in sides}
+    numbered = enumerate(sides, 1)
+    return {side: f"[{i}] {side.partition(' /')[0]}"[:_MOST_NAME] for i, side in numbered}
+
+
+def _pass(
+    pass_name: str,
+    rows: Sequence[Row],
+    labels: Mapping[str, str],
+    columns: Sequence[_Column],
+    medians: Mapping[tuple[str, str], float | None],
+) -> Iterator[str]:
     """The lines of a pass: one a side."""
-    first: float | None = None
-    if len(sides) > 1:
+    several = len(labels) > 1
+    if several:
         yield f"  {pass_name}"
+    base = next(iter(labels))
+    first = _reference(pass_name, base, medians)
     for release, of_side in groupby(rows, lambda r: r["release"]):
         modes = {r["mode"]: r for r in of_side}
-        label = f"    {release}" if len(sides) > 1 else f"  {pass_name}"
-        told = modes.get("hot") or next(iter(modes.values()))
-        if all(r.get("median_s") is None for r in modes.values()):
-            words = f"{told['status'] or told['outcome']}: {told['reason'] or 'no reason given'}"
-            yield from wrapped(f"{label:<{_LABEL}} {words}", 0, _LABEL + 1)
+        label = f"    {labels[release]}" if several else f"  {pass_name}"
+        if all(r["median_s"] is None for r in modes.values()):
+            yield f"{label:<{_LABEL}} {_why(modes)}"
             continue
-        hot = modes.get("hot", {}).get("median_s")
-        line = f"{label:<{_LABEL}}{_cells(modes)}"
-        if len(label) >= _LABEL:
-            yield label
-            line = f"{'':<{_LABEL}}{_cells(modes)}"
-        if first is not None and hot is not None:
-            line += f"{hot / first:>11.3f}"
-        if release == sides[0]:
-            first = hot
+        line = f"{label:<{_LABEL}}" + "".join(f"{c.cell(modes):>{c.width}}" for c in columns)
+        hot = medians.get((release, pass_name))
+        if release != base and first is not None and hot is not None:
+            ratio = hot / first
+            line += f"{ratio:>8.3f}" if ratio < 99.9995 else f"{ratio:>8,.0f}"
         yield line.rstrip()
 
 
-def _cells(modes: Mapping[str, Row]) -> str:
-    hot = modes.get("hot", {})
-    cells = [_time(hot), _spread(hot), *(_time(modes.get(m, {})) for m in _MODES[1:])]
-    flops, share = hot.get("flop_per_s"), hot.get("of_peak_flop")
-    cells.append("" if flops is None else f"{flops / 1e9:,.1f}")
-    text = "".join(f"{cell:>{_CELL}}" for cell in cells)
-    return text + f"{'' if share is None else f'{share:.1%}':>9}"
+def _reference(
+    pass_name: str, side: str, medians: Mapping[tuple[str, str], float | None]
+) -> float | None:
+    """What the ratios of a pass are to; of a peer's whole backward pass the sum of both."""
+    parts = ("backward_data", "backward_weights") if pass_name == BACKWARD else (pass_name,)
+    if (side, pass_name) in medians:
+        parts = (pass_name,)
+    found = [medians.get((side, part)) for part in parts]
+    known = [m for m in found if m is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
-def _time(row: Row) -> str:
-    if not row:
+def _why(modes: Modes) -> str:
+    """Why there is no time of a pass at all, in short; untimed() says it in full."""
+    row = modes.get("hot") or next(iter(modes.values()))
+    if row["outcome"] == "passed":
+        return f"throttled: no sample is left ({row['throttle_reasons'] or 'time limit'})"
+    word = _WORDS.get(row["outcome"], str(row["outcome"]))
+    return word if row["status"] in (None, "SUCCESS") else f"{word}: {row['status']}"
+
+
+def _time(mode: str, modes: Modes) -> str:
+    row = modes.get(mode)
+    if row is None:
         return ""
-    if row.get("median_s") is not None:
+    if row["median_s"] is not None:
         return duration_text(row["median_s"])
-    return "no graph" if row["status"] == NOT_CAPTURABLE else str(row["outcome"])[: _CELL - 1]
+    if row["status"] == NOT_CAPTURABLE:
+        return "no graph"
+    return _WORDS.get(row["outcome"], str(row["outcome"]))
 
 
-def _spread(row: Row) -> str:
+def _spread(modes: Modes) -> str:
     """Half of the interval of the median, in per cent of it."""
+    row = modes.get("hot", {})
     if row.get("median_low_s") is None:
         return ""
     half = (row["median_high_s"] - row["median_low_s"]) / 2
     return f"{half / row['median_s']:.2%}"
 
 
-def _marks(rows: Sequence[Row]) -> list[str]:
-    """What a reader has to know before believing a time."""
+def _head(runs: Sequence[Run], labels: Mapping[str, str]) -> list[str]:
+    """What was run, and how."""
     lines: list[str] = []
-    if any(r["provenance"] == "emulated" for r in rows):
-        lines += wrapped(
-            "EMULATED: these are times of a test double's virtual clock, not of a GPU", 0, 2
-        )
-    throttled = [r for r in rows if r.get("throttled")]
-    if throttled:
-        reasons = sorted({r["throttle_reasons"] for r in throttled if r["throttle_reasons"]})
-        left_out = sum(r["throttled"] for r in throttled)
-        lines += wrapped(
-            f"throttled: {count_text(left_out, 'sample')} of {count_text(len(throttled), 'row')} "
-            f"left out, because the card was held down ({'; '.join(reasons)})",
-            0,
-            2,
-        )
-    for word, of_word in (
-        ("drifting", [r for r in rows if r.get("trend") == "drifting"]),
-        ("not precise", [r for r in rows if r.get("stop") in ("time limit", "sample limit")]),
-    ):
-        if of_word:
-            lines += wrapped(f"{word}: {_places(of_word)}", 0, 2)
-    return lines
-
-
-def _places(rows: Sequence[Row]) -> str:
-    said = [f"{r['name']} {r['pass']} {r['mode']}{_by(r)}" for r in rows[:_MOST_SAID]]
-    more = f", and {len(rows) - _MOST_SAID} more" if len(rows) > _MOST_SAID else ""
-    return ", ".join(said) + more
-
-
-def _by(row: Row) -> str:
-    if row.get("trend") == "drifting":
-        return f" ({row['trend_change']:+.1%})"
-    error = row.get("median_relative_error")
-    return "" if error is None else f" ({error:.1%})"
-
-
-def _untimed(rows: Sequence[Row], repeat: str) -> list[str]:
-    """Why rows were not timed: each distinct answer once, with a command that repeats it."""
-    lines: list[str] = []
-    keys = ("outcome", "pass", "call", "status", "reason")
-    others = [r for r in rows if r["outcome"] != "passed"]
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in others:
-        groups.setdefault(tuple(row[k] for k in keys), []).append(row)
-    most_first = sorted(groups.items(), key=lambda item: (item[0][0] != "failed", -len(item[1])))
-    for (outcome, pass_name, call, status, reason), several in most_first[:_MOST_SAID]:
-        names = list(dict.fromkeys(r["name"] for r in several))
-        answer = " ".join(filter(None, (call, status)))
-        lines += wrapped(
-            f"{outcome} {pass_name}: {answer}: {reason or 'no reason given'} "
-            f"({count_text(len(names), 'problem')})",
-            0,
-            2,
-        )
-        lines.append(f"  {repeat} {several[0]['problem']}".rstrip())
-    if len(most_first) > _MOST_SAID:
-        lines.append(f"and {len(most_first) - _MOST_SAID} other answers: see timings.parquet")
-    return lines
-
-
-def head_lines(runs: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What was run, from the manifests of all sides."""
-    lines = []
     for run in runs:
-        results = run["results"]
-        words = f"{run['release']['name']} on {run['device']['name']}: "
-        words += count_text(results["cases"], "problem") + f" of {run['space']['name']}"
+        release, results = run["release"]["name"], run["results"]
+        words = f"{release} on {run['device']['name']}: "
+        words += f"{count_text(results['cases'], 'problem')} of {run['space']['name']}"
         if results["cases_left"]:
-            words += f", {results['cases_left']} not done ({run['state']})"
-        lines += wrapped(words, 0, 2)
+            words += f", {results['cases_left']:,} not done ({run['state']})"
+        number = labels[release].partition(" ")[0] + " " if labels[release] != release else ""
+        lines += wrapped(number + words, 0, 2)
+    for rule in dict.fromkeys(run["space"]["timing"]["rule_name"] for run in runs):
+        lines += wrapped(f"Medians; sampled until: {rule}", 0, 2)
     return lines

@@ -187,6 +187,19 @@ def test_what_does_not_fit_between_what_does(emulate: Made, tmp_path: Path) -> N
     assert violations() == []
 
 
+def test_without_room_for_the_flush_only_cold_is_not_timed(emulate: Made, tmp_path: Path) -> None:
+    release = emulate(memory_bytes=8 << 20, l2_bytes=16 << 20, compute="off")
+    chosen = options(("forward_inference", "backward_data"), TIMING_MODES)
+    (rows,) = benched([release], named("", "seed=1"), tmp_path / "out", chosen)
+    for row in rows:
+        if row["mode"] == "cold":
+            assert said(row)[::2] == ("out_of_memory", None)
+            assert f"{32 << 20:,} bytes were asked for" in row["reason"]  # twice the cache
+        else:
+            assert row["outcome"] == "passed"
+    assert violations() == []
+
+
 WRITTEN = {
     ("forward_training", FORWARD): ("y", "hy", "cy", "workspace", "reserve_space"),
     ("backward_data", DATA): ("dx", "dhx", "dcx", "workspace", "reserve_space"),

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psutil
 import pytest
 
 from pyharness.api import bench_torch
-from pyharness.api.bench_sides import BenchOptions
 from pyharness.api.bench_torch import TorchTimer
 from pyharness.engine.timed_case import TimedCase
 from pyharness.peer.client import PeerCase, PeerTrouble
 from pyharness.spec.messages import PeerReady
 from pyharness.spec.problem import Problem
 from pyharness.spec.timed import TIMED_PASSES
-from tests.api.bench_scene import QUICK, named, options
+from tests.api.bench_scene import named, options
 
 FACTS = PeerReady("2.13.0+cu130", "13.0", 92000, "H200", 4, [9, 0], 132)
 
@@ -131,17 +128,3 @@ def test_what_it_refuses_is_of_its_pass(timer: Callable[..., TorchTimer]) -> Non
 def test_what_it_cannot_prepare_is_said_of_every_pass(timer: Callable[..., TorchTimer]) -> None:
     (case,) = timer([]).cases(named("hidden_size=1", rest="batch_size=2").problems)
     assert {told_of[1:] for told_of in told(case)} == {("out_of_memory", "no room")}
-
-
-def test_a_real_process_that_is_killed() -> None:
-    side = TorchTimer("cpu", BenchOptions(rule=QUICK, warm_s=0.0))
-    try:
-        cases = side.cases(named("", "seed=1", "seed=2").problems)
-        assert {outcome for _, outcome, _ in told(next(cases))} == {"passed"}
-        process = psutil.Process().children()[-1]
-        process.send_signal(signal.SIGKILL)
-        process.wait(10)
-        assert {outcome for _, outcome, _ in told(next(cases))} == {"passed"}
-        cases.close()
-    finally:
-        side.close()
