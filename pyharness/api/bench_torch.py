@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 
@@ -12,11 +12,13 @@ from pyharness.engine.timed_case import TimedCase
 from pyharness.engine.timing import Timing, time_pass, warm_up
 from pyharness.errors import HarnessError
 from pyharness.peer.client import PEER_PASSES, PeerCase, PeerTrouble, TorchPeer
+from pyharness.peer.confirming import logged_algos
 from pyharness.releases.model import loaded_version
 from pyharness.space.problems import NamedProblem
 from pyharness.spec.stage_results import StageResult
 from pyharness.spec.timed import BACKWARD, TRAINING_STEP
 
+_LOGGED_AT_ONCE = 16  # a long LSTM logs megabytes
 _ENDED = "the peer's process had ended"
 
 
@@ -47,11 +49,11 @@ class TorchTimer:
 
     def cases(self, problems: Sequence[NamedProblem]) -> Generator[TimedCase]:
         """What each problem comes to; after a death there is a new process."""
-        for named in problems:
+        for named, logged in zip(problems, self._logged(problems), strict=True):
             if not self._peer.alive:
                 self._stack.close()
                 self._peer = self._stack.enter_context(TorchPeer(self._asked))
-            case = self._case(named)
+            case = self._case(named, logged)
             if self._options.shared:
                 self._peer.release()
             yield case
@@ -60,7 +62,14 @@ class TorchTimer:
         """Ends the process."""
         self._stack.close()
 
-    def _case(self, named: NamedProblem) -> TimedCase:
+    def _logged(self, problems: Sequence[NamedProblem]) -> Iterator[dict[str, str]]:
+        """The algo of each stage of each problem as cuDNN's own log has it; nothing on a CPU."""
+        for start in range(0, len(problems), _LOGGED_AT_ONCE):
+            some = [named.problem for named in problems[start : start + _LOGGED_AT_ONCE]]
+            on_cpu = self._asked == "cpu"
+            yield from [{}] * len(some) if on_cpu else logged_algos(some, self._asked)
+
+    def _case(self, named: NamedProblem, logged: Mapping[str, str]) -> TimedCase:
         passes = self._passes(named)
         prepared = self._peer.prepare(named.problem)
         if isinstance(prepared, PeerTrouble):
@@ -69,7 +78,7 @@ class TorchTimer:
         return TimedCase(
             None,
             tuple(self._timed(p) for p in passes),  # in order: one may end the process
-            algo=tuple((p, a) for p in passes if (a := _algo(prepared, p)) is not None),
+            algo=tuple((p, a) for p in passes if (a := _algo(prepared, logged, p)) is not None),
             notes=prepared.notes,
         )
 
@@ -121,10 +130,13 @@ def _result(pass_name: str, trouble: PeerTrouble | None) -> StageResult:
     return StageResult(pass_name, "torch", None, None, outcome, reason, "observed")
 
 
-def _algo(case: PeerCase, pass_name: str) -> str | None:
-    """What the peer's own rule chooses for a pass; for a step of training maybe two."""
+def _algo(case: PeerCase, logged: Mapping[str, str], pass_name: str) -> str | None:
+    """What the peer chose for a pass, by the log or else by its rule; for a step maybe two."""
+    stages = {BACKWARD: "backward_data", TRAINING_STEP: "forward_training"}
+    forward = logged.get(stages.get(pass_name, pass_name), case.algo_forward)
+    backward = logged.get("backward_data", case.algo_backward)
     if pass_name == BACKWARD:
-        return case.algo_backward
-    if pass_name == TRAINING_STEP and case.algo_backward != case.algo_forward:
-        return f"{case.algo_forward}, {case.algo_backward}"
-    return case.algo_forward
+        return backward
+    if pass_name == TRAINING_STEP and backward != forward:
+        return f"{forward}, {backward}"
+    return forward

@@ -50,16 +50,18 @@ def time_case(
     ``warm_s``  host seconds that each pass runs in each mode before its samples count.
     """
     case = runner.stages(problem)
+    wanted = [(pass_name, mode) for pass_name in passes for mode in modes]
     timings: list[Timing] = []
-    for pass_name in passes:
+    # Graphs last: a capture that fails may leave an error behind that later calls would show.
+    for pass_name, mode in sorted(wanted, key=lambda w: w[1] == "graph"):
         hindrance = _hindrance(case, pass_name, passes)
-        for mode in modes:
-            if runner.broken and hindrance is None:
-                timings.append(_skipped(case, pass_name, mode, _failed_before(case, timings)))
-            elif hindrance is not None:
-                timings.append(Timing(pass_name, mode, hindrance))
-            else:
-                timings.append(_timed(runner, case, pass_name, mode, rule, warm_s, read))
+        if runner.broken and hindrance is None:
+            timings.append(_skipped(case, pass_name, mode, _failed_before(case, timings)))
+        elif hindrance is not None:
+            timings.append(Timing(pass_name, mode, hindrance))
+        else:
+            timings.append(_timed(runner, case, pass_name, mode, rule, warm_s, read))
+    timings.sort(key=lambda t: wanted.index((t.pass_name, t.mode)))
     return TimedCase(case, tuple(timings))
 
 

@@ -94,7 +94,12 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         _MODE,
         *AXIS_COLUMNS,
         *RUN_COLUMNS,
-        Column("algo_chosen", TEXT, "", "algo that a peer chose; null where the problem says it"),
+        Column(
+            "algo_chosen",
+            TEXT,
+            "",
+            "algo that a peer chose, as cuDNN's log has it or by the peer's rule; else null",
+        ),
         Column("n", INT32, "samples", "that count"),
         Column("throttled", INT32, "samples", "left out because the card was held down"),
         Column("throttle_reasons", TEXT, "", "what held it down"),

@@ -66,6 +66,8 @@ def timer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., TorchTimer]
         monkeypatch.setattr(Peer, "said", [], raising=False)
         monkeypatch.setattr(Peer, "scripts", list(scripts), raising=False)
         monkeypatch.setattr(bench_torch, "TorchPeer", Peer)
+        logged = more.pop("logged", {})
+        monkeypatch.setattr(bench_torch, "logged_algos", lambda some, _: [logged] * len(some))
         return TorchTimer("cuda:0", options(more.pop("passes", TIMED_PASSES), **more))
 
     yield start
@@ -74,6 +76,18 @@ def timer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., TorchTimer]
 
 def told(case: TimedCase) -> list[tuple[str, str, str | None]]:
     return [(t.pass_name, t.result.outcome, t.result.reason) for t in case.timings]
+
+
+def test_the_log_is_believed_before_the_rule(timer: Callable[..., TorchTimer]) -> None:
+    side = timer([], logged={"forward_inference": "persist_dynamic", "backward_data": "standard"})
+    (case,) = side.cases(named("").problems)
+    side.close()
+    assert dict(case.algo) == {
+        "forward_inference": "persist_dynamic",
+        "forward_training": "standard",  # by the rule
+        "backward": "standard",
+        "training_step": "standard",
+    }
 
 
 def test_one_backward_for_both_and_the_algo_of_each(timer: Callable[..., TorchTimer]) -> None:
