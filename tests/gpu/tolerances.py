@@ -1,23 +1,8 @@
-"""How far a GPU's numbers may be from float64, by type and by what is added up.
+"""How far a GPU's numbers may be from float64: the rounding of reference/tolerances.py.
 
-The largest difference of a tensor is compared with the largest number of its kind (outputs,
-gradients of inputs, gradients of weights): sums of both signs lose of what they are made of, not of
-what they come to.
-
-One step of one layer rounds, in units of what is rounded:
-
-- to the data type: both products, their sum, the gates (2), the state and h, 6 times;
-- with TensorFloat-32, which cuDNN may use for float unless math_type is fma_math: the operands of
-  both products, to 11 bits;
-- to the type of the sums: each of the two products adds up `terms` numbers one by one, whose
-  errors, as often up as down, grow with the square root of their number; an activation may be a
-  fast one that is 8 units off.
-
-These are independent of each other and of those of other steps and layers, so that squares add up;
-a network that hands signals on at their size hands errors on at theirs. The largest of some ten
-thousand differences is 4 times the usual one. Gradients go through the same steps once more, and
-the sums of dw are those of `terms`. Measured with PyTorch on the CPU this is 3 to 15 times what
-happens, and a wrong gate is far outside (test_tolerances).
+One bound for all tensors of a network, by what a number goes through and what is added up at most;
+gradients of weights add up a number for each step of each sequence. Measured with PyTorch on the
+CPU this is 3 to 15 times what happens, and a wrong gate is far outside (test_tolerances).
 
 A relu near zero is another matter: there a rounding turns a gradient on or off. The gradients of
 rnn_relu are compared as they are where a sign that differs is improbable (double, float without
@@ -31,15 +16,16 @@ from math import sqrt
 
 import numpy as np
 
+from pyharness.reference import tolerances as reference
+from pyharness.reference.tolerances import LARGEST, TF32, Rounding
 from tests.oracle.network import Array
 
-UNIT = {"double": 2.0**-53, "float": 2.0**-24, "half": 2.0**-11, "bfloat16": 2.0**-8}
-TF32 = 2.0**-11
+__all__ = ["TF32", "relu_gradients", "signs_matter", "tolerance", "uses_tf32"]
 
 
 def uses_tf32(data_type: str, math_type: str) -> bool:
     """Whether cuDNN may round the operands of a product of floats."""
-    return data_type == "float" and math_type != "fma_math"
+    return _rounding(data_type, math_type).operand > 0
 
 
 def tolerance(data_type: str, math_type: str, path: int, terms: int) -> float:
@@ -48,16 +34,20 @@ def tolerance(data_type: str, math_type: str, path: int, terms: int) -> float:
     ``path``   steps times layers: what a number goes through.
     ``terms``  the most numbers that a sum has.
     """
-    kept = UNIT[data_type]
-    summed = UNIT["double" if data_type == "double" else "float"]
-    operand = TF32 if uses_tf32(data_type, math_type) else 0.0
-    of_a_step = 6 * kept**2 + 2 * operand**2 + (2 * terms + 8**2) * summed**2
-    return 4 * sqrt(path * of_a_step)
+    return LARGEST * sqrt(path * _rounding(data_type, math_type).square(2 * terms))
 
 
 def signs_matter(data_type: str, math_type: str) -> bool:
     """Whether a relu may be on here and off there."""
-    return data_type in ("half", "bfloat16") or uses_tf32(data_type, math_type)
+    return reference.signs_matter(data_type, _math_prec(data_type), math_type)
+
+
+def _rounding(data_type: str, math_type: str) -> Rounding:
+    return Rounding.of(data_type, _math_prec(data_type), math_type)
+
+
+def _math_prec(data_type: str) -> str:
+    return "double" if data_type == "double" else "float"
 
 
 def relu_gradients(
