@@ -138,7 +138,7 @@ def check_told(ask: Ask, release: str, folder: Path) -> None:
     """The text for people says each of the claims."""
     problem = ask.read(folder).problem
     found = predictions(problem, parse_version(release))
-    said = " ".join(render_predictions(found, problem).split())
+    said = " ".join(render_predictions([(p, None) for p in found], problem).split())
     assert {p.rule.id for p in found if p.rule.says in said} >= set(ask.claims)
 
 
