@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Axes, Device, Json, Logs, Out, Timeout
+from pyharness.cli.options import Axes, Device, Json, Logs, Out, ProblemSetName, Timeout, Words
 
 if TYPE_CHECKING:
     from pyharness.api.bench_sides import BenchOptions, Timer
@@ -19,14 +19,9 @@ _PEERS = ("torch",)
 
 
 def command(
-    problem: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
-        typer.Argument(
-            help="key=value words, as `pyharness try` takes them.", metavar="KEY=VALUE…"
-        ),
-    ] = None,
+    problem: Words = None,
     cudnn: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
         typer.Option(
             "--cudnn",
             help="Release, as for `pyharness try`. Repeatable: each problem is timed on one after "
@@ -34,15 +29,7 @@ def command(
             metavar="RELEASE",
         ),
     ] = None,
-    preset: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--preset",
-            help="Named set of problems, see `pyharness presets`; NAME/PATTERN takes those of that "
-            "name only: deepbench/training-lstm-*.",
-            metavar="NAME",
-        ),
-    ] = None,
+    preset: ProblemSetName = None,
     axis: Axes = None,
     log: Logs = None,
     peer: Annotated[

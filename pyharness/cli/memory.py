@@ -13,7 +13,9 @@ from pyharness.cli.options import (
     Logs,
     NoDevice,
     Out,
+    ProblemSetName,
     Timeout,
+    Words,
     device_choice,
 )
 from pyharness.errors import UsageError
@@ -24,16 +26,9 @@ if TYPE_CHECKING:
 
 
 def command(
-    problem: Annotated[
-        Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
-        typer.Argument(
-            help="key=value words, for example cell_mode=lstm hidden_size=256; what is not given "
-            "has its default.",
-            metavar="KEY=VALUE…",
-        ),
-    ] = None,
+    problem: Words = None,
     cudnn: Annotated[
-        Optional[str],  # noqa: UP045
+        Optional[str],  # noqa: UP045 - typer reads the annotation at run time, on 3.10 too
         typer.Option(
             "--cudnn",
             help="Release, as for `pyharness try`: asked for the sizes where it runs on a GPU, for "
@@ -41,15 +36,7 @@ def command(
             metavar="RELEASE",
         ),
     ] = None,
-    preset: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--preset",
-            help="Named set of problems, see `pyharness presets`; NAME/PATTERN takes those of that "
-            "name only: deepbench/training-lstm-*.",
-            metavar="NAME",
-        ),
-    ] = None,
+    preset: ProblemSetName = None,
     axis: Axes = None,
     log: Logs = None,
     inference: Annotated[

@@ -36,6 +36,23 @@ Preset = Annotated[
         metavar="NAME",
     ),
 ]
+Words = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Argument(
+        help="key=value words, for example cell_mode=lstm hidden_size=256; what is not given has "
+        "its default.",
+        metavar="KEY=VALUE…",
+    ),
+]
+ProblemSetName = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--preset",
+        help="Named set of problems, see `pyharness presets`; NAME/PATTERN takes those of that "
+        "name only: deepbench/training-lstm-*.",
+        metavar="NAME",
+    ),
+]
 Call = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--call", help="Walk this call only, by its C name.", metavar="NAME"),
