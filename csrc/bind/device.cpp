@@ -98,6 +98,7 @@ void bind_device(py::module_ &module) {
              }),
              py::arg("library"), py::arg("device"), py::arg("trace"), py::keep_alive<1, 2>(),
              py::keep_alive<1, 3>(), py::keep_alive<1, 4>())
+        .def("renew_stream", &Handle::renew_stream, Released(), "Goes on with a fresh stream.")
         .def("close", &Handle::close, Released(), "Gives everything back.");
 }
 

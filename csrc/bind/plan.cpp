@@ -86,6 +86,9 @@ Settings read_settings(const py::dict &values) {
     s.dev_seq_lengths = static_cast<DevSeqLengths>(dev_seq_lengths);
     s.initial_states = !reader.choice("initial_states");
     reader.take("seed", s.seed);
+    if (reader.has("alignment")) reader.take("alignment", s.alignment);
+    if (s.alignment >= Carving::kAlignment || s.alignment % 16 != 0)
+        throw py::value_error("alignment is a multiple of 16 below 256");
     reader.finish();
     // The library reads batch_size entries, whatever there is.
     const auto batch = static_cast<std::size_t>(std::max(s.batch_size, 0));
@@ -202,6 +205,21 @@ void bind_plan(py::module_ &module) {
             "The names of the buffers.")
         .def("read", &read, py::arg("name"), "A buffer's bytes.")
         .def("write", &write, py::arg("name"), py::arg("data"), "Overwrites a buffer.")
+        .def(
+            "poison",
+            [](Plan &plan, const std::string &name, int byte) {
+                if (byte < 0 || byte > 255) throw std::invalid_argument("a byte is 0 to 255");
+                plan.poison(name, static_cast<unsigned char>(byte));
+            },
+            py::arg("name"), py::arg("byte"), Released(), "Overwrites every byte of a buffer.")
+        .def("reseed", &Plan::reseed, Released(), "Sets the states of dropout as at first.")
+        .def(
+            "enqueue",
+            [](Plan &plan, const std::string &pass_name, std::size_t count) {
+                plan.enqueue(pass_named(pass_name), count);
+            },
+            py::arg("pass_name"), py::arg("count"), Released(),
+            "Puts passes into the stream and waits for none.")
         .def(
             "buffer",
             [](Plan &plan, const std::string &name) {

@@ -33,7 +33,7 @@ std::string words(const std::string &name, std::size_t nearest, const char *side
 } // namespace
 
 void Carving::add(std::string name, std::size_t bytes) {
-    const std::size_t offset = plus(total_, kGuardBytes);
+    const std::size_t offset = plus(total_, kGuardBytes + shift_);
     buffers_.push_back({std::move(name), offset, bytes, bytes});
     total_ = aligned(plus(plus(offset, bytes), kGuardBytes));
 }

@@ -20,6 +20,9 @@ class Carving {
         std::size_t room; // what it may grow to again
     };
 
+    // Buffers lie so many bytes behind a multiple of kAlignment.
+    explicit Carving(std::size_t shift = 0) : shift_(shift) {}
+
     // Plans a buffer behind the others. Sizes that leave 64 bits stay at their end.
     void add(std::string name, std::size_t bytes);
     std::size_t total_bytes() const { return total_; }
@@ -47,6 +50,7 @@ class Carving {
     Damage damage(std::size_t offset) const;
     void guard_at(std::size_t offset) const;
 
+    std::size_t shift_;
     const Driver *driver_ = nullptr;
     abi::CuPointer block_ = 0;
     std::vector<Buffer> buffers_;

@@ -27,7 +27,7 @@ abi::CuPointer Buffers::take_dropout_states(Arena &arena, std::size_t bytes) {
 
 void Buffers::take(Arena &arena, const Settings &settings, const Sizes &sizes, bool training,
                    const Stream &stream) {
-    Carving carving;
+    Carving carving(settings.alignment);
     for (const auto &[name, bytes] : tensor_bytes(settings))
         if (training || !is_gradient(name)) carving.add(name, bytes);
     carving.add("w", sizes.weight_space);

@@ -11,7 +11,9 @@ namespace pyharness {
 
 class Buffers {
   public:
-    explicit Buffers(Context &context) : context_(context) {}
+    // Every buffer lies `alignment` bytes behind a multiple of 256.
+    Buffers(Context &context, std::size_t alignment)
+        : context_(context), carving_(alignment), states_(alignment) {}
 
     // Takes the memory of the dropout descriptor's states. Throws OutOfMemory.
     abi::CuPointer take_dropout_states(Arena &arena, std::size_t bytes);

@@ -13,7 +13,7 @@ const Library &with_device_functions(const Library &library) {
 
 Handle::Handle(const Library &library, Context &context, Trace &trace)
     : Tenant(context), library_(with_device_functions(library)), calls_(library.api(), trace) {
-    stream_.emplace(context.driver());
+    stream_ = std::make_unique<Stream>(context.driver());
     calls_.begin("handle");
     if (!PYHARNESS_CUDNN(calls_, cudnnCreate)(&handle_)) {
         handle_ = nullptr;
@@ -24,6 +24,16 @@ Handle::Handle(const Library &library, Context &context, Trace &trace)
         leave(); // no destructor will
         throw CudnnError(refused);
     }
+}
+
+void Handle::renew_stream() {
+    context_.use();
+    context_.synchronize();
+    // The old one is still there: the new one is another.
+    auto fresh = std::make_unique<Stream>(driver());
+    calls_.begin("stream");
+    if (!PYHARNESS_CUDNN(calls_, cudnnSetStream)(get(), fresh->get())) calls_.demand();
+    stream_ = std::move(fresh);
 }
 
 void Handle::close() {

@@ -5,6 +5,7 @@
 #include "cuda/objects.hpp"
 #include "rnn/calls.hpp"
 
+#include <memory>
 #include <optional>
 
 namespace pyharness {
@@ -15,6 +16,10 @@ class Handle : public Tenant {
     // refused: the first place where a release may say that it does not know the device.
     Handle(const Library &library, Context &context, Trace &trace);
     ~Handle() override { leave(); }
+
+    // Goes on with a stream that was just made; waits for the one before. Throws CudnnError if the
+    // library does not take it.
+    void renew_stream();
 
     // Gives all back. A refusal is a CudnnError, after the rest has been given back.
     void close();
@@ -36,7 +41,7 @@ class Handle : public Tenant {
 
     const Library &library_;
     Calls calls_;
-    std::optional<Stream> stream_;
+    std::unique_ptr<Stream> stream_;
     abi::Handle handle_ = nullptr;
 };
 

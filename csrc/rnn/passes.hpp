@@ -40,6 +40,7 @@ class Passes {
 
     // What the reserve space is good for after a pass that somebody else, a graph, has run.
     void ran(Pass pass);
+    void forget_workspace() { workspace_bytes_ = 0; }
     void forget_reserve_space() { reserve_ = Reserve::kUnknown; }
 
     // Fills the L2 cache with something else. Throws OutOfMemory if there was no room for that.

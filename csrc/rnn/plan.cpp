@@ -13,7 +13,7 @@ constexpr std::size_t kSizesStage = 3;
 
 Plan::Plan(Handle &handle, Arena &arena, Settings settings)
     : Tenant(handle.context()), handle_(handle), arena_(arena), settings_(std::move(settings)),
-      descriptors_(handle), buffers_(handle.context()) {
+      descriptors_(handle), buffers_(handle.context(), settings_.alignment) {
     handle.get(); // throws if it is closed
 }
 
@@ -100,6 +100,35 @@ const Buffers &Plan::buffers() const {
     check_open();
     if (!passes_) throw std::logic_error("the plan has no memory yet");
     return buffers_;
+}
+
+void Plan::poison(const std::string &name, unsigned char byte) {
+    const Carving::Buffer &buffer = buffers().find(name);
+    if (name == "workspace") {
+        buffers_.resize_workspace(buffer.room);
+        passes_->forget_workspace();
+    }
+    context_.synchronize();
+    if (buffer.bytes > 0) handle_.stream().fill(buffers_.address(name), byte, buffer.bytes);
+    context_.synchronize();
+}
+
+void Plan::reseed() {
+    check_open();
+    if (dropout_states_bytes_ == 0) return;
+    handle_.calls().begin("reseed");
+    if (!descriptors_.set_dropout(settings_, buffers_.address("dropout_states"),
+                                  dropout_states_bytes_))
+        handle_.calls().demand();
+    context_.synchronize();
+}
+
+void Plan::enqueue(Pass pass, std::size_t count) {
+    start(pass);
+    for (std::size_t i = 0; i < count; ++i) {
+        prepare(pass);
+        enqueue(pass);
+    }
 }
 
 std::vector<CallRecord> Plan::capture(Pass pass) {

@@ -36,6 +36,13 @@ class Plan : public Tenant {
     // Records a pass as a graph for replay(). The last record names why not, if it cannot be.
     std::vector<CallRecord> capture(Pass pass);
 
+    // Overwrites every byte of a buffer; the workspace as large as it ever is. Waits for it.
+    void poison(const std::string &name, unsigned char byte);
+    // Sets the states of dropout from the seed again, and waits for it. CudnnError if refused.
+    void reseed();
+    // Puts so many passes into the stream, each with what it needs, and waits for none.
+    void enqueue(Pass pass, std::size_t count);
+
     // For timed loops; CudnnError for a call that is refused, CudaError for the device.
     void start(Pass pass); // throws std::logic_error before allocate(), or if it took too little
     void prepare(Pass pass) { passes_->prepare(pass, Making::kTimed); }

@@ -1,6 +1,7 @@
 // What a plan is made from: one problem as plain numbers, and how it is run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Settings {
     DevSeqLengths dev_seq_lengths = DevSeqLengths::kRule;
     bool initial_states = true; // else hx and cx are null
     std::uint64_t seed = 0;
+    std::size_t alignment = 0; // by which every buffer lies behind a multiple of 256 bytes
 
     int directions() const { return direction_mode == kBidirectional ? 2 : 1; }
     bool has_cell_state() const { return cell_mode == kLstm; }

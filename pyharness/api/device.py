@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyharness.api.diagnosis import missing_libraries
@@ -47,10 +48,12 @@ def open_runner(
     ordinal: int = 0,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     warm: set[str] | None = None,
+    env: Mapping[str, str | None] | None = None,
 ) -> Runner:
     """A runner of a release on a device.
 
     ``warm``  what runners before it have done once, see engine.runner.Runner.
+    ``env``   variables that its process gets on top of ours; None: one of ours that it lacks.
 
     Raises  UsageError if there is no driver, no GPU or no such device, if the release does not
             support the GPU, or lacks a library, with the command that brings it; HarnessError for
@@ -58,7 +61,8 @@ def open_runner(
     """
     core()
     try:
-        runner = Runner(runner_launch_of(release), chosen_libcuda(), ordinal, timeout_s, warm)
+        launch = runner_launch_of(release, env)
+        runner = Runner(launch, chosen_libcuda(), ordinal, timeout_s, warm)
     except NoRunner as error:
         raise _explained(error, release, ordinal) from None
     lacking = None if runner.facts.emulated else _toolkit_missing(release)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import mmap
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from pyharness.device import core
+from pyharness.device.bench import Bench
 from pyharness.device.child import prepare
+from pyharness.device.load import Load
 from pyharness.device.peak import measure_peak
 from pyharness.spec import messages as m
 from pyharness.spec.device_facts import EMULATOR_SYMBOL
@@ -26,17 +28,25 @@ if TYPE_CHECKING:
 
 
 class _Session:
-    """One opened library, its device, and the plan that is open."""
+    """One opened library, its device, and the plan that is open.
 
-    def __init__(self, library: _core.Library, trace: _core.Trace) -> None:
+    ``receive``  gives the frame behind a request.
+    """
+
+    def __init__(
+        self, library: _core.Library, trace: _core.Trace, receive: Callable[[], bytes]
+    ) -> None:
         self._library = library
         self._trace = trace
         self._device: _core.Device | None = None
         self._handle: _core.Handle | None = None
         self._arena: _core.Arena | None = None
         self._plan: _core.Plan | None = None
+        self._data_type = 0
+        self._load: Load | None = None
+        self._bench = Bench(receive)
 
-    def answers(self, request: m.Message) -> Iterator[m.Message]:
+    def answers(self, request: m.Message) -> Iterator[m.Message | bytes]:
         """What is answered to a request; what went wrong on the device is an answer too."""
         _core = core()
         try:
@@ -54,6 +64,8 @@ class _Session:
     def close(self) -> None:
         """Gives back the plan, the memory, the handle and the device, in this order."""
         with suppress(RuntimeError):  # who waits for this end does not ask how it went
+            self._close_load()
+        with suppress(RuntimeError):
             self._close_plan()
             if self._arena is not None:
                 self._arena.release()
@@ -62,14 +74,14 @@ class _Session:
             if self._device is not None:
                 self._device.close()
 
-    def _answers(self, request: m.Message) -> Iterator[m.Message]:
+    def _answers(self, request: m.Message) -> Iterator[m.Message | bytes]:
         match request:
             case m.AskVersion():
                 yield m.Version(self._library.version)
             case m.OpenDevice(libcuda, ordinal):
                 yield self._open(libcuda, ordinal)
-            case m.CreateHandle():
-                self._handle = core().Handle(self._library, self._device, self._trace)
+            case m.CreateHandle() | m.RenewStream():
+                self._renew(request)
                 yield m.Done()
             case m.RunStages(settings, until):
                 yield from self._run(settings, until)
@@ -79,6 +91,10 @@ class _Session:
                 yield m.Sampled(
                     self._plan.sample(pass_name, mode, count), self._plan.broken_guards()
                 )
+            case m.FillPlan() | m.RunPass() if self._plan is not None:
+                yield self._made(request, self._plan)
+            case m.LoadPlan(settings, count):
+                yield from self._loaded(settings, count)
             case m.MeasurePeak(ordinal, data_type, math_type):
                 yield measure_peak(ordinal, data_type, math_type)
             case m.ClosePlan(memory):
@@ -87,7 +103,7 @@ class _Session:
                     self._arena.release()
                 yield m.Done()
             case _:
-                yield m.Refused("request", f"{request.kind} is not for a runner, or not now")
+                yield from self._bench.answers(request, self._plan, self._data_type)
 
     def _open(self, libcuda: str, ordinal: int) -> m.Message:
         _core = core()
@@ -108,6 +124,7 @@ class _Session:
         self._close_plan()
         _core = core()
         self._plan = plan = _core.Plan(self._handle, self._arena, settings)
+        self._data_type = settings["data_type"]
         ended: set[str] = set()
         sizes: dict[str, int] | None = None
         free_bytes: int | None = None
@@ -140,6 +157,57 @@ class _Session:
             elif stage == "sizes":
                 sizes, free_bytes = plan.sizes(), self._free_bytes()
         yield m.Staged(sizes, free_bytes)
+
+    def _renew(self, request: m.CreateHandle | m.RenewStream) -> None:
+        """Makes a handle, with which the plan of the one before goes, or just its stream."""
+        if isinstance(request, m.RenewStream) and self._handle is not None:
+            self._handle.renew_stream()
+            return
+        self._close_plan()
+        if self._handle is not None:
+            self._handle.close()
+        self._handle = core().Handle(self._library, self._device, self._trace)
+
+    def _made(self, request: m.FillPlan | m.RunPass, plan: _core.Plan) -> m.Message:
+        """Fills a plan that was built, or runs one of its passes once."""
+        if isinstance(request, m.FillPlan):
+            plan.allocate()
+            return m.Done()
+        if self._load is not None:
+            self._load.enqueue()
+        if request.graph:
+            plan.sample(request.pass_name, "graph", 0)  # no sample, but the run before the first
+            records: list[list[Any]] = [["cuGraphLaunch", "SUCCESS", 0, ""]]
+        else:
+            records = self._records(plan.run(request.pass_name))
+        return m.StageDone(request.pass_name, records, plan.broken_guards())
+
+    def _loaded(self, settings: dict[str, Any] | None, count: int) -> Iterator[m.Message]:
+        """Begins a load, or ends the one that is there."""
+        self._close_load()
+        if settings is None:
+            yield m.Done()
+            return
+        assert self._device is not None
+        self._load = load = Load(self._library, self._device, self._trace, count)
+        try:
+            refused = load.build(settings)
+            if refused is None:
+                yield m.Filling(load.bytes)
+                load.fill()
+        except BaseException:
+            self._close_load()
+            raise
+        if refused is not None:
+            self._close_load()
+            yield m.StageDone(refused[0], self._records(refused[1]), [])
+        else:
+            yield m.Done()
+
+    def _close_load(self) -> None:
+        load, self._load = self._load, None
+        if load is not None:
+            load.close()
 
     def _free_bytes(self) -> int:
         """What the next plan can have: what is free, and what the arena holds already."""
@@ -197,17 +265,17 @@ def serve(connection: Connection, library_path: str, trace_fd: int) -> None:
         connection.send_bytes(m.encode(m.Refused("load", str(error))))
         return
     connection.send_bytes(m.encode(m.Done()))
-    session = _Session(library, _core.Trace(memory))
+    session = _Session(library, _core.Trace(memory), connection.recv_bytes)
     try:
         while True:
             request = m.decode(connection.recv_bytes())
             for answer in _answers(session, request):
-                connection.send_bytes(m.encode(answer))
+                connection.send_bytes(answer if isinstance(answer, bytes) else m.encode(answer))
     except (EOFError, ConnectionError):
         session.close()
 
 
-def _answers(session: _Session, request: m.Message) -> Iterator[m.Message]:
+def _answers(session: _Session, request: m.Message) -> Iterator[m.Message | bytes]:
     try:
         yield from session.answers(request)
     except (ValueError, KeyError, TypeError, RuntimeError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyharness.engine.process import unexpected
 from pyharness.spec import messages as m
 from pyharness.spec.ledger import Death
 from pyharness.spec.stage_results import CaseResult, Outcome, StageResult, outcome_of
@@ -43,6 +44,47 @@ def guard_words(broken: Sequence[str]) -> str:
     return f"it wrote outside of its buffers: {'; '.join(broken)}"
 
 
+def result_of(answer: m.StageDone, provenance: str) -> StageResult:
+    """What became of a stage whose calls were made."""
+    if not answer.records:
+        call = CALLS[answer.stage]
+        return StageResult(answer.stage, call, None, None, "skipped", "not needed here", provenance)
+    call, status, code, reason = _deciding(answer.records)
+    outcome, words = outcome_of(status), reason or None
+    if answer.broken:
+        outcome, words = "failed", guard_words(answer.broken)
+    return StageResult(answer.stage, call, status, code, outcome, words, provenance)
+
+
+def failure_of(stage: str, call: str, answer: m.Message | Death, provenance: str) -> StageResult:
+    """What became of a request about an open plan that was not answered as it should be.
+
+    ``call``  the last that was made.
+    Raises    HarnessError if the runner refused to be asked: a defect of ours.
+    """
+    status: str | None = None
+    code: int | None = None
+    outcome: Outcome = "failed"
+    match answer:
+        case m.NoMemory():
+            call, outcome, words = ALLOCATION, "out_of_memory", _memory_words(answer)
+        case m.CudnnRefused(call, status, code, words):
+            outcome = outcome_of(status)
+        case m.CudaFailed():
+            words = cuda_words(answer)
+        case m.Sampled(broken=broken) if broken:
+            words = guard_words(broken)
+        case Death():
+            words = end_words(answer)
+        case _:
+            raise unexpected(answer)
+    return StageResult(stage, call, status, code, outcome, words or None, provenance)
+
+
+def _memory_words(answer: m.NoMemory) -> str:
+    return f"{answer.asked_bytes:,} bytes were asked for, {answer.free_bytes:,} are free"
+
+
 class Case:
     """The stages of one problem, as they come.
 
@@ -73,23 +115,15 @@ class Case:
 
     def done(self, answer: m.StageDone) -> None:
         """Takes a stage whose calls were made."""
-        if not answer.records:
-            self._add(answer.stage, CALLS[answer.stage], "skipped", "not needed here")
-            return
-        call, status, code, reason = _deciding(answer.records)
-        outcome = outcome_of(status)
-        words = reason or None
-        if answer.broken:
-            outcome = "failed"
-            words = guard_words(answer.broken)
-        self.broken |= outcome == "failed"
-        self._add(answer.stage, call, outcome, words, status, code)
+        result = result_of(answer, self._provenance)
+        self.broken |= result.outcome == "failed"
+        self._results[answer.stage] = result
 
     def no_memory(self, answer: m.NoMemory) -> None:
         """Takes a stage that found no memory."""
         self._asked, self._free = answer.asked_bytes, answer.free_bytes
-        words = f"{answer.asked_bytes:,} bytes were asked for, {answer.free_bytes:,} are free"
-        self._add(answer.stage or self.next_stage, ALLOCATION, "out_of_memory", words)
+        stage = answer.stage or self.next_stage
+        self._add(stage, ALLOCATION, "out_of_memory", _memory_words(answer))
 
     def failed(self, trace: tuple[str, str], words: str) -> None:
         """Takes a failure of the whole process, which was in the stage and call of the trace."""

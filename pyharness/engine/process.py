@@ -27,12 +27,12 @@ class Launch:
 
     ``command``  the command line, see device.launch.
     ``library``  the path of the libcudnn that the process opens.
-    ``env``      variables set on top of ours.
+    ``env``      variables set on top of ours; None: one of ours that is left out.
     """
 
     command: Sequence[str]
     library: str
-    env: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, str | None], ...] = ()
 
 
 class Process:
@@ -70,17 +70,22 @@ class Process:
         """Sends a frame."""
         try:
             self.connection.send_bytes(frame)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             # It died before it was asked: receive() will say how.
             return
 
     def receive(self, timeout_s: float) -> m.Message | Death:
         """The next message, or how the process ended; it is ended if none comes in time."""
+        frame = self.receive_frame(timeout_s)
+        return frame if isinstance(frame, Death) else m.decode(frame)
+
+    def receive_frame(self, timeout_s: float) -> bytes | Death:
+        """The next frame, whatever is in it; else as receive()."""
         try:
             if not self.connection.poll(timeout_s):
                 return self.end(f"no answer for {timeout_s:g} s")
-            return m.decode(self.connection.recv_bytes())
-        except (EOFError, ConnectionResetError):
+            return self.connection.recv_bytes()
+        except (EOFError, OSError):  # between two frames, or within one
             return self._death("")
 
     def end(self, cause: str) -> Death:
@@ -137,4 +142,5 @@ def unexpected(answer: m.Message | Death) -> HarnessError:
 def _environment(launch: Launch) -> dict[str, str]:
     """Ours, without cuDNN's logging: a log of a million refusals is neither wanted nor small."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith("CUDNN_LOG")}
-    return {**ours, **dict(launch.env)}
+    merged = {**ours, **dict(launch.env)}
+    return {k: v for k, v in merged.items() if v is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import TracebackType
 
-from pyharness.engine.case import ALLOCATION, Case, cuda_words, end_words, guard_words, skipped
+from pyharness.engine.case import Case, cuda_words, end_words, failure_of, skipped
 from pyharness.engine.process import START_TIMEOUT_S, Launch, Process, unexpected
 from pyharness.engine.trace import Trace
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
@@ -15,7 +15,7 @@ from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.ledger import Death
 from pyharness.spec.plan_settings import plan_settings
 from pyharness.spec.problem import Problem
-from pyharness.spec.stage_results import CaseResult, Outcome, StageResult, outcome_of
+from pyharness.spec.stage_results import CaseResult, Outcome, StageResult
 from pyharness.spec.stages import CALLS, STAGES, stages_until
 from pyharness.spec.timed import CLOSE
 
@@ -89,11 +89,11 @@ class Runner:
         answer = self._process.receive(START_TIMEOUT_S)
         if not isinstance(answer, m.Done):
             raise NoRunner(answer, None)
-        answer = self._ask(m.OpenDevice(libcuda, ordinal), START_TIMEOUT_S)
+        answer = self.ask(m.OpenDevice(libcuda, ordinal), START_TIMEOUT_S)
         if not isinstance(answer, m.DeviceOpened):
             raise NoRunner(answer, None)
         facts = DeviceFacts(**answer.facts)
-        answer = self._ask(m.CreateHandle(), START_TIMEOUT_S)
+        answer = self.ask(m.CreateHandle(), START_TIMEOUT_S)
         if not isinstance(answer, m.Done):
             raise NoRunner(answer, facts)
         return facts
@@ -120,7 +120,7 @@ class Runner:
 
     def version(self) -> int | None:
         """cudnnGetVersion(); None if the library ends its process when it is asked."""
-        answer = self._ask(m.AskVersion(), self._timeout_s)
+        answer = self.ask(m.AskVersion(), self._timeout_s)
         self.broken |= isinstance(answer, Death)
         return answer.version if isinstance(answer, m.Version) else None
 
@@ -128,9 +128,11 @@ class Runner:
         """The first stages of a problem, as far as its sizes; no memory is taken for it."""
         return self.stages(problem, "sizes")
 
-    def stages(self, problem: Problem, until: str | None = None) -> CaseResult:
+    def stages(self, problem: Problem, until: str | None = None, alignment: int = 0) -> CaseResult:
         """Takes a problem through the stages, as far as it goes; its plan stays open.
 
+        ``alignment``  bytes by which every buffer lies behind a multiple of 256, 16 to 240 in
+                       steps of 16; 0 for none.
         Returns  every stage up to ``until``. A death, a hang, an error of the driver, a status
                  that is none of a refusal and a broken guard band are a failed stage, and the
                  runner is broken.
@@ -144,7 +146,8 @@ class Runner:
             return skipped(until, error.message, self.facts.provenance)
         case = Case(until, self.facts.provenance)
         self._trace.clear()
-        self._process.send(m.RunStages(settings, until))
+        shifted = {"alignment": alignment} if alignment else {}
+        self._process.send(m.RunStages({**settings, **shifted}, until))
         while self._take(case):
             pass
         self.broken |= case.broken
@@ -167,9 +170,7 @@ class Runner:
 
     def _take(self, case: Case) -> bool:
         """Takes one answer; whether more are to come."""
-        # More than the device has is not filled.
-        filling_s = min(case.filled_bytes, self.facts.memory_bytes) / _FILLED_BYTES_PER_S
-        limit_s = self._limit_s(case.next_stage) + filling_s
+        limit_s = self.limit_s(case.next_stage, case.filled_bytes)
         answer = self._process.receive(round(limit_s, 1))
         match answer:
             case m.StageDone():
@@ -207,12 +208,13 @@ class Runner:
         Returns  passed, or unsupported with why there is none.
         Raises   StageFailed if the process failed.
         """
-        answer = self._ask(m.Capture(pass_name), self._limit_s(pass_name))
+        answer = self.ask(m.Capture(pass_name), self.limit_s(pass_name))
         if not isinstance(answer, m.Captured):
-            raise self._failed(pass_name, answer)
+            raise self.failed(pass_name, answer)
         call, status, code, reason = answer.records[-1]
         outcome: Outcome = "passed" if status == "SUCCESS" else "unsupported"
-        return self._result(pass_name, call, outcome, reason or None, status, code)
+        provenance = self.facts.provenance
+        return StageResult(pass_name, call, status, code, outcome, reason or None, provenance)
 
     def sample(self, pass_name: str, mode: str, count: int, expected_s: float = 0.0) -> list[float]:
         """Times a pass of the open plan, or training_step.
@@ -221,10 +223,10 @@ class Runner:
         Returns         seconds, one a sample.
         Raises          StageFailed if it did not end well.
         """
-        limit_s = round(expected_s + self._limit_s(f"{pass_name} {mode}"), 2)
-        answer = self._ask(m.Sample(pass_name, mode, count), limit_s)
+        limit_s = round(expected_s + self.limit_s(f"{pass_name} {mode}"), 2)
+        answer = self.ask(m.Sample(pass_name, mode, count), limit_s)
         if not isinstance(answer, m.Sampled) or answer.broken:
-            raise self._failed(pass_name, answer)
+            raise self.failed(pass_name, answer)
         self._warm.add(f"{pass_name} {mode}")
         return answer.samples_s
 
@@ -235,7 +237,7 @@ class Runner:
         """
         if self.facts.emulated:  # CuPy would measure a card of this machine, if there is one
             return NO_PEAK
-        answer = self._ask(m.MeasurePeak(self._ordinal, data_type, math_type), _PEAK_TIMEOUT_S)
+        answer = self.ask(m.MeasurePeak(self._ordinal, data_type, math_type), _PEAK_TIMEOUT_S)
         if isinstance(answer, m.Peak):
             return answer
         self.broken = True
@@ -247,53 +249,45 @@ class Runner:
         ``memory``  the device's memory too, which the next plan would use again.
         Raises      StageFailed if the process failed, or cuDNN refused.
         """
-        answer = self._ask(m.ClosePlan(memory), self._timeout_s)
+        answer = self.ask(m.ClosePlan(memory), self._timeout_s)
         if not isinstance(answer, m.Done):
-            raise self._failed(CLOSE, answer)
+            raise self.failed(CLOSE, answer)
 
-    def _ask(self, message: m.Message, timeout_s: float) -> m.Message | Death:
+    def ask(
+        self, message: m.Message, timeout_s: float, frame: bytes | None = None
+    ) -> m.Message | Death:
+        """The answer to a message, with the frame behind it that some have."""
         self._trace.clear()
         self._process.send(message)
+        if frame is not None:
+            self._process.send_frame(frame)
         return self._process.receive(timeout_s)
 
-    def _limit_s(self, what: str) -> float:
-        return self._timeout_s if what in self._warm else max(self._timeout_s, FIRST_TIMEOUT_S)
+    def receive_frame(self, timeout_s: float) -> bytes | Death:
+        """The frame behind an answer."""
+        return self._process.receive_frame(timeout_s)
 
-    def _failed(self, stage: str, answer: m.Message | Death) -> StageFailed:
-        """What became of a pass that gave no samples.
+    def limit_s(self, what: str, moved_bytes: int = 0) -> float:
+        """How long the process may take for something, by whether it did that before.
+
+        ``moved_bytes``  that the host fills or moves for it; the device has no more than it has.
+        """
+        limit_s = self._timeout_s if what in self._warm else max(self._timeout_s, FIRST_TIMEOUT_S)
+        if moved_bytes == 0:
+            return limit_s
+        moving_s = min(moved_bytes, self.facts.memory_bytes) / _FILLED_BYTES_PER_S
+        return round(limit_s + moving_s, 1)
+
+    def was_done(self, what: str) -> None:
+        """Something went well: it does not take the time of a first time again."""
+        self._warm.add(what)
+
+    def failed(self, stage: str, answer: m.Message | Death) -> StageFailed:
+        """What became of a pass that was not answered as it should be.
 
         Raises  HarnessError if the runner refused to be asked: a defect of ours.
         """
         call = self._trace.read()[1] or CALLS.get(stage, "")
-        match answer:
-            case m.NoMemory(asked_bytes=asked, free_bytes=free):
-                words = f"{asked:,} bytes were asked for, {free:,} are free"
-                return StageFailed(self._result(stage, ALLOCATION, "out_of_memory", words))
-            case m.CudnnRefused(refused, status, code, reason):
-                outcome = outcome_of(status)
-                self.broken |= outcome == "failed"
-                return StageFailed(
-                    self._result(stage, refused, outcome, reason or None, status, code)
-                )
-            case m.CudaFailed():
-                self.broken = True
-                return StageFailed(self._result(stage, call, "failed", cuda_words(answer)))
-            case m.Sampled(broken=broken) if broken:
-                self.broken = True
-                return StageFailed(self._result(stage, call, "failed", guard_words(broken)))
-            case Death():
-                self.broken = True
-                return StageFailed(self._result(stage, call, "failed", end_words(answer)))
-            case _:
-                raise unexpected(answer)
-
-    def _result(
-        self,
-        stage: str,
-        call: str,
-        outcome: Outcome,
-        reason: str | None,
-        status: str | None = None,
-        code: int | None = None,
-    ) -> StageResult:
-        return StageResult(stage, call, status, code, outcome, reason, self.facts.provenance)
+        result = failure_of(stage, call, answer, self.facts.provenance)
+        self.broken |= result.outcome == "failed"
+        return StageFailed(result)

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from pyharness.errors import unknown_name
 from pyharness.reference.arrays import Array
 from pyharness.spec.enums import LAYOUT
-from pyharness.spec.geometry import ELEMENT_BYTES
+from pyharness.spec.number_bits import Bits, bit_distance, bits_of, values
 
-# The bits of a number as a signed integer; of bfloat16 numpy has nothing else.
-_BITS = {"double": np.int64, "float": np.int32, "half": np.int16, "bfloat16": np.int16}
 _FLOATS = {"double": np.float64, "float": np.float32, "half": np.float16}
 _LAYOUTS = [member.name for member in LAYOUT.members]
 # Of bfloat16: bits of a number, the first one with them, and the exponent of the least normal
@@ -64,13 +62,7 @@ def numbers(data: bytes, data_type: str) -> Array:
 
     Raises  UsageError for a type that no RNN data has.
     """
-    bits = np.frombuffer(data, _bits(data_type))
-    if data_type == "bfloat16":  # the upper half of a float
-        stored = (bits.astype(np.int32) << 16).view(np.float32)
-    else:
-        stored = bits.view(_FLOATS[data_type])
-    with np.errstate(invalid="ignore"):  # a NaN of the signalling kind is one like others
-        return stored.astype(np.float64)
+    return values(np.frombuffer(data, bits_of(data_type)), data_type)
 
 
 def to_bytes(array: Array, data_type: str) -> bytes:
@@ -96,39 +88,23 @@ def ulps(a: Array, b: Array, data_type: str) -> NDArray[np.uint64]:
              largest number and infinity too; 2**64 - 1 for a number beside nan.
     Raises   UsageError for a type that no RNN data has.
     """
-    places = [_places(_stored(values, data_type)) for values in (a, b)]
-    low, high = np.minimum(*places), np.maximum(*places)
-    # The largest distance of doubles needs all 64 bits: unsigned, where it wraps to what it is.
-    distance = high.view(np.uint64) - low.view(np.uint64)
+    distance = bit_distance(_stored(a, data_type), _stored(b, data_type))
     missing = np.isnan(a).astype(int) + np.isnan(b)
     return np.where(missing == 1, ~np.uint64(0), np.where(missing == 2, np.uint64(0), distance))
 
 
-def _places(bits: NDArray[np.signedinteger]) -> NDArray[np.int64]:
-    """Where a number is in the order of all, 0 for both zeros: negative ones count downwards."""
-    wide = bits.astype(np.int64)
-    least = np.int64(np.iinfo(bits.dtype).min)
-    return np.where(wide < 0, least - wide, wide)
-
-
-def _stored(array: Array, data_type: str) -> NDArray[np.signedinteger]:
+def _stored(array: Array, data_type: str) -> Bits:
     """The bits of the nearest numbers of a type."""
-    bits = _bits(data_type)
-    values = np.asarray(array, np.float64)
+    bits = bits_of(data_type)
+    wide = np.asarray(array, np.float64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         if data_type != "bfloat16":
-            return np.asarray(values.astype(_FLOATS[data_type]).view(bits), bits)
+            return np.asarray(wide.astype(_FLOATS[data_type]).view(bits), bits)
         # Rounded in float64, once: by way of float a number close to a tie would be rounded twice.
-        fraction, exponent = np.frexp(values)
+        fraction, exponent = np.frexp(wide)
         unit = np.maximum(exponent, _BFLOAT16_LEAST) - _BFLOAT16_DIGITS
         nearest = np.ldexp(np.rint(np.ldexp(fraction, exponent - unit)), unit)
         return np.asarray(nearest.astype(np.float32).view(np.int32) >> 16, bits)
-
-
-def _bits(data_type: str) -> type[np.signedinteger]:
-    if data_type not in ELEMENT_BYTES:
-        raise unknown_name("type of RNN data", data_type, ELEMENT_BYTES)
-    return _BITS[data_type]
 
 
 def _checked(layout: str) -> str:

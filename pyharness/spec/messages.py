@@ -1,7 +1,7 @@
 """What a worker and its parent say to each other: typed, one JSON object a frame.
 
-Bulk data does not travel here: statuses and reasons stand on the shared board (engine/board.py),
-and row numbers follow a message as one frame of int64.
+Bulk data does not travel here: statuses and reasons stand on the shared board (engine/board.py);
+row numbers follow a message as one frame of int64, the bytes of a buffer as one frame.
 """
 
 from __future__ import annotations
@@ -31,18 +31,47 @@ from pyharness.spec.device_messages import (
     StageDone,
 )
 from pyharness.spec.peer_messages import ModulePrepared, PeerReady, PrepareModule
+from pyharness.spec.result_messages import (
+    BufferRead,
+    CompareBuffers,
+    Compared,
+    DescribePlan,
+    DigestBuffers,
+    Digested,
+    FillPlan,
+    ForgetBuffers,
+    KeepBuffers,
+    LoadPlan,
+    PlanDescribed,
+    PoisonBuffers,
+    ReadBuffer,
+    RenewStream,
+    Reseed,
+    RunPass,
+    WriteBuffer,
+)
 
 __all__ = [
     "AskVersion",
+    "BufferRead",
     "Capture",
     "Captured",
     "ClosePlan",
+    "CompareBuffers",
+    "Compared",
     "CreateHandle",
     "CudaFailed",
     "CudnnRefused",
+    "DescribePlan",
     "DeviceOpened",
+    "DigestBuffers",
+    "Digested",
     "Done",
+    "FillPlan",
     "Filling",
+    "ForgetBuffers",
+    "KeepBuffers",
+    "LoadPlan",
     "MeasurePeak",
     "Message",
     "ModulePrepared",
@@ -54,8 +83,14 @@ __all__ = [
     "Opened",
     "Peak",
     "PeerReady",
+    "PlanDescribed",
+    "PoisonBuffers",
     "PrepareModule",
+    "ReadBuffer",
     "Refused",
+    "RenewStream",
+    "Reseed",
+    "RunPass",
     "RunStages",
     "Sample",
     "Sampled",
@@ -67,6 +102,7 @@ __all__ = [
     "Version",
     "WalkRange",
     "WalkRows",
+    "WriteBuffer",
     "decode",
     "encode",
 ]
@@ -207,6 +243,23 @@ Message = (
     | PrepareModule
     | PeerReady
     | ModulePrepared
+    | FillPlan
+    | DescribePlan
+    | RunPass
+    | RenewStream
+    | LoadPlan
+    | ReadBuffer
+    | WriteBuffer
+    | PoisonBuffers
+    | Reseed
+    | KeepBuffers
+    | CompareBuffers
+    | ForgetBuffers
+    | DigestBuffers
+    | PlanDescribed
+    | BufferRead
+    | Compared
+    | Digested
     | Refused
 )
 _TYPES: dict[str, type[Message]] = {t.kind: t for t in get_args(Message)}

@@ -60,6 +60,18 @@ def test_a_device_that_is_there(emulate: Callable[..., Release]) -> None:
         assert runner.sizes(parse_problem([])).failure is None
 
 
+def test_a_runner_with_variables_of_its_own(
+    emulate: Callable[..., Release], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = emulate(name="Card")  # libcuda reads its name from this variable
+    with open_runner(release, env={"PYHARNESS_EMULATOR": "name=Other"}) as runner:
+        assert runner.facts.name == "Other"
+    with open_runner(release, env={"PYHARNESS_EMULATOR": None}) as runner:
+        assert runner.facts.name not in ("Card", "Other")
+    with open_runner(release) as runner:
+        assert runner.facts.name == "Card"
+
+
 def test_the_systems_driver_where_no_other_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYHARNESS_LIBCUDA", raising=False)
     assert chosen_libcuda() == "libcuda.so.1"

@@ -148,6 +148,13 @@ void carves_with_room_for_guards() {
     }
     CHECK(carving.total_bytes() >= end);
     CHECK(carving.find("b") != nullptr && carving.find("d") == nullptr);
+    Carving shifted(48);
+    shifted.add("a", 300);
+    shifted.add("b", 16);
+    for (const auto &buffer : shifted.buffers())
+        CHECK_EQUAL(buffer.offset % Carving::kAlignment, 48);
+    CHECK(shifted.find("b")->offset >= shifted.find("a")->offset + 300 + 2 * Carving::kGuardBytes);
+    CHECK(shifted.total_bytes() >= shifted.find("b")->offset + 16 + Carving::kGuardBytes);
     Carving endless;
     endless.add("a", std::size_t{0} - 1000);
     endless.add("b", std::size_t{0} - 1000);

@@ -230,7 +230,8 @@ def out_of_order(chosen: Settings) -> list[str]:
             refuses(plan.allocate)
         refuses(lambda: plan.run("forward_inference"))
         refuses(lambda: plan.read("x"))
-        for wrong in ({"hidden": 3}, {"seq_lengths": [3]}, {"dev_seq_lengths": 3}):
+        for wrong in ({"hidden": 3}, {"seq_lengths": [3]}, {"dev_seq_lengths": 3},
+                      {"alignment": 8}, {"alignment": 256}):  # fmt: skip
             refuses(lambda wrong=wrong: _core.Plan(made.handle, made.arena, {**chosen, **wrong}))
         less = {name: value for name, value in chosen.items() if name != "seed"}
         refuses(lambda: _core.Plan(made.handle, made.arena, less))

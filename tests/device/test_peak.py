@@ -244,7 +244,7 @@ def test_a_runner_measures_and_an_emulated_card_has_no_peak(
         assert runner.peak("half", "default_math") == Peak(
             None, None, "an emulated card has no peak"
         )
-        answer = runner._ask(MeasurePeak(0, "int8", "default_math"), 60)
+        answer = runner.ask(MeasurePeak(0, "int8", "default_math"), 60)
         assert answer == Peak(None, None, "there is no GEMM of int8 with default_math")
         assert not runner.broken
 

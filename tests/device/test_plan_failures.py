@@ -71,6 +71,8 @@ def test_what_comes_out_of_order_is_refused(ask: Ask) -> None:
         "ValueError: no setting is called hidden",
         "ValueError: a list of lengths is shorter than its batch",
         "ValueError: dev_seq_lengths is 0, 1 or 2",
+        "ValueError: alignment is a multiple of 16 below 256",
+        "ValueError: alignment is a multiple of 16 below 256",
         "KeyError: seed",
         "RuntimeError: the device is closed",
         "RuntimeError: the device is closed",

@@ -110,6 +110,15 @@ def test_buffers_are_shared_with_other_libraries(ask: Ask) -> None:
     assert half[0]["typestr"] == "<f2"
 
 
+@pytest.mark.parametrize("alignment", [16, 240])
+def test_buffers_lie_beside_a_round_address(ask: Ask, alignment: int) -> None:
+    seen = ask(planning.shared, settings(num_layers=2, dropout_rate=0.5, alignment=alignment))
+    assert {"x", "w", "dw", "workspace", "reserve_space", "dropout_states"} <= set(seen)
+    for name, (shown, there, held) in seen.items():
+        assert shown["data"][0] % 256 == alignment, name
+        assert there == held, name
+
+
 def test_a_buffer_can_be_rewritten(ask: Ask) -> None:
     first, zeroed, again = ask(planning.rewritten, settings())
     assert first == again != zeroed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pyharness.spec import messages as m
@@ -38,6 +40,24 @@ SAID = [
     m.Staged({"weight_space_bytes": 2**40}),
     m.Captured([["cuStreamEndCapture", "CUDA_ERROR", 901, ""]]),
     m.Sampled([2.5e-5], []),
+    m.FillPlan(),
+    m.DescribePlan(),
+    m.RunPass("forward_training", True),
+    m.RenewStream(),
+    m.LoadPlan({"seed": 2**64 - 1}, 3),
+    m.LoadPlan(None, 2),
+    m.ReadBuffer("hy"),
+    m.WriteBuffer("x"),
+    m.PoisonBuffers(["y", "workspace"], 255),
+    m.Reseed(),
+    m.KeepBuffers("zuerst „1“", ["y"]),
+    m.CompareBuffers("", []),
+    m.ForgetBuffers("a\0b"),
+    m.DigestBuffers(["dw"]),
+    m.PlanDescribed(["x", "y"], [["l0.forward.input.x.matrix", 5, 3, 2**40]]),
+    m.BufferRead(2**40),
+    m.Compared({"y": {"first": None, "most_ulps": 2**64 - 1, "most_abs": math.inf}}),
+    m.Digested({"y": "00ff"}),
     m.CudaFailed("cuInit", 100, "CUDA_ERROR_NO_DEVICE", "none"),
     m.CudnnRefused("cudnnCreate", "NOT_INITIALIZED", 1001, ""),
     m.Refused("load", "„Anführung“\n\0"),
