@@ -16,8 +16,10 @@ from typing import Any
 import typer
 
 from pyharness.cli import (
+    accuracy,
     audit,
     bench,
+    determinism,
     diff,
     doctor,
     explain,
@@ -66,6 +68,8 @@ for _name, _module in (
     ("map", map),
     ("memory", memory),
     ("bench", bench),
+    ("accuracy", accuracy),
+    ("determinism", determinism),
     ("diff", diff),
     ("rules", rules),
     ("replay", replay),

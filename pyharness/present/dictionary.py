@@ -22,15 +22,18 @@ _ABOUT = {
     "stages": "One row is one stage of one problem, on a GPU or, without one, on the host.",
     "samples": "One row is one timed execution.",
     "timings": "One row is one pass of one problem in one mode: its samples in a few numbers.",
+    "repeatability": "One row is one tensor of one problem under one condition, over all runs.",
     "memory": "One row is what one problem asks for in one forward mode.",
+    "accuracy": "One row is one tensor of one pass of one problem beside the truth.",
     "explanations": "One row is one argument to blame for a refusal of a recorded problem.",
 }
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
-`diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `diff/` and `rules/` are
-where the commands put what they make; they are not under version control. `walk.md`, `explain.md`
-and `logs.md` are what the programs of the same names in `benchmarks/` printed.
+`diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `determinism/`,
+`accuracy/`, `diff/` and `rules/` are where the commands put what they make; they are not under
+version control. `walk.md`, `explain.md` and `logs.md` are what the programs of the same names in
+`benchmarks/` printed.
 
 | folder | from | holds |
 |---|---|---|
@@ -42,6 +45,8 @@ and `logs.md` are what the programs of the same names in `benchmarks/` printed.
 | your `--out` | `pyharness replay`, `map --log` | `recorded`, `validity`, `run.json` |
 | `stages/RELEASE/PROBLEMS/` | `pyharness map --stages all` | `stages`, `run.json` |
 | `bench/RUN/RELEASE/` | `pyharness bench` | `timings`, `samples`, `stages`, `run.json` |
+| `determinism/RELEASE/PROBLEMS/` | `pyharness determinism` | `repeatability`, `run.json` |
+| `accuracy/RELEASE/PROBLEMS/` | `pyharness accuracy` | `accuracy`, `run.json` |
 | your `--out` | `pyharness memory` | `memory`, `run.json` |
 | your `--out` | `pyharness explain --log` | the same and `explanations` |
 

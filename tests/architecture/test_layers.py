@@ -25,7 +25,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "device": frozenset({"spec"}),
     "engine": frozenset({"spec", "space", "measure", "reference"}),
     "store": frozenset({"spec", "space"}),
-    "analyze": frozenset({"spec", "measure"}),
+    "analyze": frozenset({"spec", "measure", "reference"}),
     "logs": frozenset({"spec"}),
     "peer": frozenset({"spec", "logs", "device", "engine"}),
     "present": frozenset({"spec", "analyze"}),

@@ -16,8 +16,10 @@ import typer
 
 from pyharness import __version__
 from pyharness.cli import (
+    accuracy,
     audit,
     bench,
+    determinism,
     diff,
     doctor,
     explain,
@@ -44,6 +46,8 @@ COMMANDS = {
     "replay": replay,
     "audit": audit,
     "bench": bench,
+    "accuracy": accuracy,
+    "determinism": determinism,
     "releases": releases,
     "fetch": fetch,
     "presets": presets,

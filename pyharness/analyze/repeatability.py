@@ -1,0 +1,124 @@
+"""What repeated runs say: folded as they come, judged, and bounded where nothing differed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyharness.spec.differences import Difference
+from pyharness.spec.repeatability import BY_DESIGN, NOT_REPEATABLE, NOT_TRIED, REPEATABLE
+
+CONFIDENCE = 0.95
+_RANK = {REPEATABLE: 1, NOT_TRIED: 0, NOT_REPEATABLE: 2}
+
+
+def failure_rate_bound(clean: int, confidence: float = CONFIDENCE) -> float | None:
+    """The largest rate of runs that differ which so many clean ones do not rule out.
+
+    Returns  None for no run at all: nothing is known then.
+    Source   each run differs with probability p, independently: n clean ones come with (1 - p)^n,
+             which is 1 - confidence at p = 1 - (1 - confidence)^(1/n).
+    """
+    return None if clean < 1 else 1 - (1 - confidence) ** (1 / clean)
+
+
+@dataclass(slots=True)
+class Tally:
+    """One tensor under one condition: what its runs came to, without the runs.
+
+    ``runs``         that were compared with the first one, which is not counted.
+    ``first_run``    the first that differs, from 1; ``variant`` says how it was made.
+    ``first_index``  the first element that differs in that run.
+    ``share``        of elements that differ, in the run where most do.
+    ``reason``       why it was not tried, or not to the end.
+    """
+
+    runs: int = 0
+    digests: set[str] = field(default_factory=set)
+    first_run: int | None = None
+    first_index: int | None = None
+    variant: str | None = None
+    most_ulps: int = 0
+    most_abs: float = 0.0
+    share: float = 0.0
+    reason: str | None = None
+
+    def add(self, digest: str, difference: Difference | None, variant: str | None) -> None:
+        """Takes a run in: ``difference`` from the first one, None if every bit is the same."""
+        self.runs += 1
+        if difference is None:
+            return
+        self.digests.add(digest)
+        if self.first_run is None:
+            self.first_run, self.first_index = self.runs, difference.first
+            self.variant = variant
+        self.most_ulps = max(self.most_ulps, difference.most_ulps)
+        self.most_abs = max(self.most_abs, difference.most_abs)
+        self.share = max(self.share, difference.differing / max(difference.elements, 1))
+
+    @property
+    def verdict(self) -> str:
+        """What the runs show: where they ended early, clean ones show nothing."""
+        if self.digests:
+            return NOT_REPEATABLE
+        return NOT_TRIED if self.reason is not None or not self.runs else REPEATABLE
+
+    def as_row(self) -> dict[str, Any]:
+        """The columns of the table; what is not known is None, and so is an infinite distance."""
+        verdict, differs = self.verdict, bool(self.digests)
+        return {
+            "runs": self.runs,
+            "distinct": 1 + len(self.digests) if self.runs else None,
+            "first_run": self.first_run,
+            "first_element": self.first_index,
+            "variant": self.variant,
+            "most_ulps": min(self.most_ulps, 2**63 - 1) if differs else None,
+            "most_abs": self.most_abs if differs and self.most_abs < float("inf") else None,
+            "share": self.share if self.runs else None,
+            "verdict": verdict,
+            "failure_rate_bound": failure_rate_bound(self.runs) if verdict == REPEATABLE else None,
+            "reason": self.reason,
+        }
+
+
+@dataclass(slots=True)
+class Cell:
+    """All problems of an algo under one condition.
+
+    ``verdict``   the worst of their tensors'.
+    ``problems``  that were tried; ``differing`` of them are not repeatable.
+    ``clean``     runs without a difference, those of a problem once: the fewest of its tensors.
+    """
+
+    verdict: str = NOT_TRIED
+    problems: int = 0
+    differing: int = 0
+    clean: int = 0
+
+    @property
+    def bound(self) -> float | None:
+        """Of the failure rate, over the clean runs of all problems; None where one differed."""
+        return failure_rate_bound(self.clean) if self.verdict == REPEATABLE else None
+
+
+def by_algo(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Cell]:
+    """The rows of the table in a cell for each algo and condition."""
+    cases: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        cases.setdefault((row["algo"], row["condition"], row["problem"]), []).append(row)
+    cells: dict[tuple[str, str], Cell] = {}
+    for (algo, condition, _), of_case in cases.items():
+        cell = cells.setdefault((algo, condition), Cell())
+        worst = max((r["verdict"] for r in of_case), key=_RANK.__getitem__)
+        cell.verdict = max(cell.verdict, worst, key=_RANK.__getitem__)
+        cell.problems += worst != NOT_TRIED
+        cell.differing += worst == NOT_REPEATABLE
+        clean = [r["runs"] for r in of_case if r["verdict"] == REPEATABLE]
+        cell.clean += min(clean) if worst == REPEATABLE else 0
+    return cells
+
+
+def gate(rows: Iterable[Mapping[str, Any]]) -> int:
+    """Rows that are not repeatable, without those that differ by design."""
+    return sum(r["verdict"] == NOT_REPEATABLE and r["condition"] not in BY_DESIGN for r in rows)

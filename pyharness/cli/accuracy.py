@@ -1,0 +1,76 @@
+"""``pyharness accuracy``: how far each tensor is from float64, and whether rounding explains it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pyharness.cli.options import Axes, Cudnn, Device, Json, Out, ProblemSetName, Timeout, Words
+
+_GATES = ("beyond", "failed")
+
+
+def command(
+    cudnn: Cudnn,
+    problem: Words = None,
+    preset: ProblemSetName = None,
+    axis: Axes = None,
+    device: Device = None,
+    out: Out = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 3 if any of these occur: beyond (a tensor that rounding does not "
+            "explain), failed (a pass that crashed, hung or wrote outside of its buffers).",
+            metavar="WHAT,…",
+        ),
+    ] = "",
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Run problems on a GPU and compare every tensor with the same network in float64.
+
+    The inputs and weights are read back, so that the truth is made of exactly these numbers.
+    """
+    from pyharness.api.accuracy import measure_release
+    from pyharness.api.driver import chosen_libcuda, driver_findable
+    from pyharness.api.progress import fetching
+    from pyharness.cli.progress import shown
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError, unknown_name
+    from pyharness.present.accuracy import accuracy_data, render_accuracy
+    from pyharness.present.jsons import dumps
+    from pyharness.releases.locate import resolve
+    from pyharness.space.problems import problems_from
+    from pyharness.store.reading import read_rows
+
+    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
+    for gate in gates:
+        if gate not in _GATES:
+            raise unknown_name("result", gate, _GATES)
+    problems = problems_from(preset, axis or [], problem or [])
+    if not driver_findable():  # told before a gigabyte is fetched for nothing
+        raise UsageError(
+            f"there is no CUDA driver: {chosen_libcuda()} is not found",
+            "`pyharness doctor` shows what is here, and what mends it",
+        )
+    with shown("cases") as progress:
+        release = resolve(cudnn, full=True, progress=fetching(cudnn, progress))
+        run = measure_release(release, problems, out, device or 0, timeout, progress)
+    rows, data = read_rows(run.folder, "accuracy"), run.manifest.as_data()
+    if json:
+        typer.echo(dumps(accuracy_data(rows, data, str(run.folder))))
+    else:
+        typer.echo(render_accuracy(rows, data))
+        typer.echo(f"\nTables in {run.folder}")
+    if run.manifest.state == "interrupted":
+        typer.echo("interrupted: the same command goes on", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED)
+    counts = {
+        "beyond": run.manifest.results["verdicts"].get("beyond", 0),
+        "failed": run.manifest.results["statuses"].get("failed", 0),
+    }
+    if found := [f"{g} ({counts[g]:,})" for g in gates if counts[g]]:
+        typer.echo(f"gate: {', '.join(found)}", err=True)
+        raise typer.Exit(EXIT_GATE)

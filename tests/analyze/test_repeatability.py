@@ -1,0 +1,112 @@
+"""Runs folded into a verdict, and what clean ones rule out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyharness.analyze.repeatability import Tally, by_algo, failure_rate_bound, gate
+from pyharness.spec.differences import Difference, difference
+
+
+@given(clean=st.integers(1, 10_000))
+def test_at_the_bound_clean_runs_have_a_probability_of_5_percent(clean: int) -> None:
+    bound = failure_rate_bound(clean)
+    assert bound is not None
+    assert (1 - bound) ** clean == pytest.approx(0.05, rel=1e-9)
+
+
+def test_the_bound_of_known_counts() -> None:
+    assert failure_rate_bound(0) is None
+    assert failure_rate_bound(1) == pytest.approx(0.95)
+    # 59 clean samples are the fewest that show a rate below 5 % (Wilks, 95/95).
+    bounds = {n: failure_rate_bound(n) or 1 for n in (58, 59, 1000)}
+    assert bounds[58] > 0.05 > bounds[59]
+    assert bounds[1000] == pytest.approx(3 / 1000, rel=5e-3)  # the rule of three
+
+
+def test_clean_runs_are_repeatable() -> None:
+    tally = Tally()
+    for _ in range(10):
+        tally.add("a", None, None)
+    row = tally.as_row()
+    assert (row["verdict"], row["runs"], row["distinct"], row["share"]) == ("repeatable", 10, 1, 0)
+    assert row["failure_rate_bound"] == pytest.approx(1 - 0.05**0.1)
+    assert {row[n] for n in ("first_run", "first_element", "most_ulps", "most_abs")} == {None}
+
+
+def test_what_differs_is_told_by_its_first_run_and_its_worst() -> None:
+    tally = Tally()
+    tally.add("a", None, "one")
+    tally.add("b", Difference(10, 1, 4, 1, 0.5), "two")
+    tally.add("c", Difference(10, 5, 2, 9, 0.25), "three")
+    tally.add("b", Difference(10, 1, 4, 1, 0.5), "four")
+    row = tally.as_row()
+    assert row == {
+        "runs": 4,
+        "distinct": 3,
+        "first_run": 2,
+        "first_element": 4,
+        "variant": "two",
+        "most_ulps": 9,
+        "most_abs": 0.5,
+        "share": 0.5,
+        "verdict": "not_repeatable",
+        "failure_rate_bound": None,
+        "reason": None,
+    }
+
+
+def test_an_infinite_distance_is_null() -> None:
+    tally = Tally()
+    before, now = bytes(8), b"\x00\x00\x80\x7f" + bytes(4)  # 0 and infinity, as floats
+    tally.add("b", difference(before, now, "float"), None)
+    assert tally.as_row()["most_abs"] is None
+    assert tally.as_row()["most_ulps"] == 0x7F800000
+
+
+@pytest.mark.parametrize("clean", [0, 3])
+def test_runs_that_ended_early_show_nothing_unless_they_differ(clean: int) -> None:
+    tally = Tally(reason="it crashed")
+    for _ in range(clean):
+        tally.add("a", None, None)
+    assert tally.as_row()["verdict"] == "not_tried"
+    assert tally.as_row()["failure_rate_bound"] is None
+    tally.add("b", Difference(1, 1, 0, 1, 1.0), None)
+    assert tally.as_row()["verdict"] == "not_repeatable"
+
+
+def row(algo: str, condition: str, problem: str, verdict: str, runs: int) -> dict[str, Any]:
+    return {
+        "algo": algo,
+        "condition": condition,
+        "problem": problem,
+        "verdict": verdict,
+        "runs": runs,
+    }
+
+
+def test_a_cell_is_as_bad_as_its_worst_tensor() -> None:
+    rows = [
+        row("standard", "graph", "p", "repeatable", 5),
+        row("standard", "graph", "p", "repeatable", 4),
+        row("standard", "graph", "q", "repeatable", 5),
+        row("standard", "graph", "r", "not_tried", 0),
+        row("standard", "batch", "p", "repeatable", 5),
+        row("standard", "batch", "p", "not_repeatable", 5),
+        row("standard", "batch", "q", "repeatable", 5),
+        row("persist_static", "graph", "p", "not_tried", 0),
+        row("standard", "dropout_continued", "p", "not_repeatable", 5),
+    ]
+    cells = by_algo(rows)
+    clean = cells["standard", "graph"]
+    assert (clean.verdict, clean.problems, clean.differing, clean.clean) == ("repeatable", 2, 0, 9)
+    assert clean.bound == failure_rate_bound(9)
+    bad = cells["standard", "batch"]
+    assert (bad.verdict, bad.problems, bad.differing, bad.bound) == ("not_repeatable", 2, 1, None)
+    none = cells["persist_static", "graph"]
+    assert (none.verdict, none.problems, none.bound) == ("not_tried", 0, None)
+    assert gate(rows) == 1  # without what differs by design

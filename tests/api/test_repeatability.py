@@ -1,0 +1,281 @@
+"""Results repeated on the emulator: what was planted is found, where it was, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from pyharness.api.repeatability import (
+    RepeatOptions,
+    RepeatRun,
+    conditions_of,
+    repeat_release,
+)
+from pyharness.errors import UsageError
+from pyharness.releases import Release
+from pyharness.space.problems import problems_from
+from pyharness.spec.columns import SCHEMA_VERSION
+from pyharness.spec.repeatability import CONDITIONS
+from pyharness.spec.tables import TABLES
+from pyharness.store.case_journal import NAME as JOURNAL
+from tests.api import test_staging
+
+Made = Callable[..., Release]
+emulate = test_staging.emulate  # the fixture
+SMALL = ("hidden_size=8", "input_size=4", "batch_size=3", "max_seq_length=4")
+RAGGED = (*SMALL, "seq_lengths=[4,3,2]", "cell_mode=lstm", "aux_flags=padded_io_enabled")
+TENSORS = ["y", "hy", "cy", "dx", "dhx", "dcx", "dw"]
+DROPOUT = ("dropout_reseeded", "dropout_continued")
+Row = dict[str, Any]
+
+
+def repeated(
+    release: Release,
+    folder: Path,
+    words: tuple[str, ...],
+    axes: tuple[str, ...] = (),
+    **options: Any,
+) -> tuple[RepeatRun, list[Row]]:
+    """A run and the rows of its table."""
+    chosen = RepeatOptions(**{"runs": 3, "timeout_s": 20.0, **options})
+    run = repeat_release(release, problems_from(None, axes, words), folder, chosen)
+    table = pq.read_table(folder / "repeatability.parquet")
+    assert table.column_names == [c.name for c in TABLES["repeatability"]]
+    return run, table.to_pylist()
+
+
+def of(rows: list[Row], verdict: str) -> set[tuple[str, str | None]]:
+    """Condition and tensor of the rows with a verdict."""
+    return {(r["condition"], r["buffer"]) for r in rows if r["verdict"] == verdict}
+
+
+def test_a_clean_problem_repeats_under_every_condition(emulate: Made, tmp_path: Path) -> None:
+    run, rows = repeated(emulate(), tmp_path / "out", RAGGED)
+    tried = [c for c in CONDITIONS if c not in DROPOUT]
+    expected = {(c, t) for c in tried for t in TENSORS} - {("batch", "dw")}
+    assert of(rows, "repeatable") == expected
+    assert of(rows, "not_repeatable") == set()
+    assert of(rows, "not_tried") == {("batch", "dw"), *((c, None) for c in DROPOUT)}
+    assert not Path(os.environ["PYHARNESS_EMULATOR_REPORT"]).exists(), "a rule was broken"
+    runs = {r["condition"]: r["runs"] for r in rows if r["verdict"] == "repeatable"}
+    longer = {"cublas_workspace": 9, "longer_padding": 6, "batch": 6}
+    assert runs == {c: longer.get(c, 3) for c in tried}
+    for row in rows:
+        if row["verdict"] == "repeatable":
+            assert row["distinct"] == 1
+            assert row["failure_rate_bound"] == pytest.approx(1 - 0.05 ** (1 / row["runs"]))
+        shared = (row["release"], row["algo"], row["provenance"])
+        assert shared == ("9.28.0", "standard", "emulated")
+    assert run.manifest.results["statuses"] == {
+        "repeatable": len(expected),
+        "not_repeatable": 0,
+        "not_tried": 3,
+    }
+    assert run.manifest.state == "complete"
+    assert run.manifest.schema_version == SCHEMA_VERSION
+    assert not (tmp_path / "out" / JOURNAL).exists()
+
+
+def test_batches_in_every_layout_type_and_direction(emulate: Made, tmp_path: Path) -> None:
+    words = (*RAGGED, "direction_mode=bidirectional", "num_layers=2", "proj_size=5")
+    axes = ("layout=all", "data_type=half,double", "math_prec=data_type")
+    chosen = ("padding_garbage", "longer_padding", "batch")
+    _, rows = repeated(emulate(), tmp_path / "out", words, axes, conditions=chosen)
+    tried = {(r["layout"], r["data_type"], r["condition"], r["verdict"]) for r in rows}
+    for layout in ("seq_major_unpacked", "batch_major_unpacked"):
+        for data_type in ("half", "double"):
+            for condition in chosen:
+                assert (layout, data_type, condition, "repeatable") in tried
+    assert ("seq_major_packed", "half", "batch", "repeatable") in tried
+    assert of(rows, "not_repeatable") == set()
+
+
+def test_a_packed_batch_and_one_sequence(emulate: Made, tmp_path: Path) -> None:
+    words = (*SMALL, "layout=seq_major_packed", "dropout_rate=0.5")
+    chosen = ("padding_garbage", "longer_padding", "batch", *DROPOUT)
+    _, rows = repeated(emulate(), tmp_path / "a", words, conditions=chosen)
+    # Nothing follows the only layer, but the states of dropout move on all the same.
+    reasons = {r["condition"]: r["reason"] for r in rows if r["verdict"] == "not_tried"}
+    assert reasons["padding_garbage"].startswith("x has no padding")
+    assert reasons["longer_padding"] == "a packed layout has no padding"
+    assert reasons["batch"].startswith("what is dropped depends")
+    words = ("hidden_size=8", "input_size=4", "batch_size=1", "max_seq_length=4")
+    _, rows = repeated(emulate(), tmp_path / "b", words, conditions=("batch",))
+    assert {r["reason"] for r in rows if r["buffer"] is None} == {"there is one sequence only"}
+
+
+def test_a_flipped_bit_is_found_in_its_run_and_tensor_alone(emulate: Made, tmp_path: Path) -> None:
+    # The first run is the first forward pass of a process: the seventh is run 6 of the first
+    # condition, and, where a process begins with a comparison, run 7.
+    release = emulate(fault="flip:y@cudnnRNNForward:7")
+    _, rows = repeated(release, tmp_path / "out", RAGGED, runs=8)
+    assert of(rows, "not_repeatable") == {("same_objects", "y"), ("cublas_workspace", "y")}
+    for condition, first, count in (("same_objects", 6, 8), ("cublas_workspace", 7, 24)):
+        (row,) = [r for r in rows if (r["condition"], r["buffer"]) == (condition, "y")]
+        assert (row["first_run"], row["runs"], row["distinct"]) == (first, count, 2)
+        assert row["first_element"] == 0
+        assert row["share"] == pytest.approx(1 / (4 * 3 * 8))
+        assert row["most_ulps"] > 0
+        assert row["failure_rate_bound"] is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "call", "layout", "run", "variant", "element"),
+    [
+        ("fresh_handle", 3, "seq_major_unpacked", 2, None, 0),
+        ("other_stream", 3, "seq_major_unpacked", 2, None, 0),
+        ("alignment", 3, "seq_major_unpacked", 2, "buffers 32 bytes behind a multiple of 256", 0),
+        ("poisoned", 3, "seq_major_unpacked", 2, "filled with 0x00", 0),
+        ("fresh_process", 1, "seq_major_unpacked", None, None, None),  # the first run has it, too
+        ("padding_garbage", 2, "seq_major_unpacked", 1, None, 0),
+        ("longer_padding", 4, "seq_major_unpacked", 3, "max_seq_length=7", 0),
+        # The first element is that of the last sequence, which is 2 * 8 numbers on, or 2 * 4 * 8.
+        ("batch", 3, "seq_major_unpacked", 2, "the other way round", 16),
+        ("batch", 3, "batch_major_unpacked", 2, "the other way round", 64),
+        ("batch", 4, "seq_major_packed", 3, "sequence 2 alone", 16),
+    ],
+)
+def test_each_condition_looks_at_its_own_runs(
+    emulate: Made,
+    tmp_path: Path,
+    condition: str,
+    call: int,
+    layout: str,
+    run: int | None,
+    variant: str | None,
+    element: int | None,
+) -> None:
+    release = emulate(fault=f"flip:y@cudnnRNNForward:{call}")
+    words = (*RAGGED, f"layout={layout}")
+    runs = 3 if layout == "seq_major_packed" else 2  # there is no other order of a packed batch
+    _, rows = repeated(release, tmp_path / "out", words, conditions=(condition,), runs=runs)
+    if run is None:
+        assert of(rows, "not_repeatable") == set()
+        return
+    assert of(rows, "not_repeatable") == {(condition, "y")}
+    (row,) = [r for r in rows if r["verdict"] == "not_repeatable"]
+    assert (row["first_run"], row["variant"], row["first_element"]) == (run, variant, element)
+    assert row["distinct"] == 2
+
+
+def test_another_tensor_than_y(emulate: Made, tmp_path: Path) -> None:
+    release = emulate(fault="flip:dw@cudnnRNNBackwardWeights_v8:3")
+    _, rows = repeated(release, tmp_path / "out", SMALL, conditions=("same_objects", "poisoned"))
+    assert of(rows, "not_repeatable") == {("same_objects", "dw")}
+    (row,) = [r for r in rows if r["verdict"] == "not_repeatable"]
+    assert row["first_run"] == 2
+
+
+def test_states_of_dropout_that_go_on_differ_under_that_condition_alone(
+    emulate: Made, tmp_path: Path
+) -> None:
+    words = (*SMALL, "num_layers=2", "dropout_rate=0.5")
+    _, rows = repeated(emulate(), tmp_path / "out", words)
+    differing = of(rows, "not_repeatable")
+    assert {c for c, _ in differing} == {"dropout_continued"}
+    assert ("dropout_continued", "y") in differing
+    assert {c for c, _ in of(rows, "repeatable")} == set(CONDITIONS) - {
+        *("dropout_continued", "padding_garbage", "longer_padding", "batch")
+    }
+    (row,) = [r for r in rows if (r["condition"], r["buffer"]) == ("dropout_continued", "y")]
+    assert (row["first_run"], row["distinct"]) == (1, 4)
+
+
+def test_no_run_is_kept_but_the_first_and_the_current(emulate: Made, tmp_path: Path) -> None:
+    release = emulate(compute="off", fault="flip:y@cudnnRNNForward:2+")  # each run is read, then
+    words = ("hidden_size=128", "batch_size=32", "max_seq_length=64", "algo=standard")
+    peaks = []
+    for runs in (2, 20):
+        tracemalloc.start()
+        folder = tmp_path / str(runs)
+        _, rows = repeated(release, folder, words, conditions=("same_objects",), runs=runs)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert of(rows, "not_repeatable") == {("same_objects", "y")}
+    y_bytes = 128 * 32 * 64 * 4
+    assert peaks[1] < peaks[0] + y_bytes
+
+
+def test_a_crash_is_told_and_the_next_problem_goes_on(emulate: Made, tmp_path: Path) -> None:
+    # The fourth forward pass of each process: run 3 under the first condition.
+    release = emulate(fault="crash@cudnnRNNForward:4")
+    chosen = ("same_objects", "poisoned")
+    run, rows = repeated(
+        release, tmp_path / "out", SMALL, ("cell_mode=lstm,gru",), conditions=chosen
+    )
+    assert {r["cell_mode"] for r in rows} == {"lstm", "gru"}
+    for row in rows:
+        assert row["verdict"] == "not_tried"
+        if row["condition"] == "same_objects":
+            assert row["runs"] == 2
+            assert "SIGSEGV" in row["reason"]
+        else:
+            assert (row["buffer"], row["runs"]) == (None, 0)
+            assert row["reason"] == "the process of the first run has ended"
+    assert run.manifest.results["statuses"]["failed"] == 2
+    assert len(run.manifest.results["failures"]) == 2
+
+
+def test_a_refused_problem_has_its_reason(emulate: Made, tmp_path: Path) -> None:
+    release = emulate(fault="status:NOT_SUPPORTED@cudnnGetRNNTempSpaceSizes:*")
+    run, rows = repeated(release, tmp_path / "out", SMALL, conditions=("graph", "batch"))
+    assert [r["buffer"] for r in rows] == [None, None]
+    assert all("NOT_SUPPORTED" in r["reason"] for r in rows)
+    assert "failed" not in run.manifest.results["statuses"]
+
+
+def test_without_a_graph_it_is_not_tried(emulate: Made, tmp_path: Path) -> None:
+    release = emulate(fault="uncapturable@cudnnRNNBackwardData_v8:*")
+    _, rows = repeated(release, tmp_path / "out", SMALL, conditions=("same_objects", "graph"))
+    assert {c for c, _ in of(rows, "repeatable")} == {"same_objects"}
+    (row,) = [r for r in rows if r["condition"] == "graph"]
+    assert row["reason"].startswith("there is no graph of backward_data")
+
+
+def test_a_run_that_was_interrupted_goes_on(emulate: Made, tmp_path: Path) -> None:
+    release, folder = emulate(), tmp_path / "out"
+    problems = problems_from(None, ("hidden_size=4,8,12",), SMALL[1:])
+    options = RepeatOptions(2, ("same_objects",))
+    done: list[int] = []
+
+    def interrupt(step: str, count: int, total: int) -> None:
+        assert (step, total) == ("cases", 3)
+        done.append(count)
+        if count == 2 and len(done) == 3:
+            raise KeyboardInterrupt
+
+    run = repeat_release(release, problems, folder, options, interrupt)
+    assert run.manifest.state == "interrupted"
+    assert (run.manifest.results["cases"], run.manifest.results["cases_left"]) == (2, 1)
+    with pytest.raises(UsageError, match="holds another run"):
+        repeat_release(release, problems, folder, RepeatOptions(3, ("same_objects",)))
+    run = repeat_release(release, problems, folder, options, interrupt)
+    assert (run.manifest.state, run.old) == ("complete", False)
+    assert done == [0, 1, 2, 2, 3]
+    assert run.manifest.results["cases"] == 3
+    assert repeat_release(release, problems, folder, options).old
+
+
+def test_inference_is_repeated_where_nothing_trains(emulate: Made, tmp_path: Path) -> None:
+    problems = problems_from(
+        "deepbench/device-lstm-*", ("hidden_size=8", "input_size=8", "max_seq_length=2"), ()
+    )
+    assert all(p.passes == ("forward_inference",) for p in problems.problems)
+    one = type(problems)(problems.name, "", problems.problems[:1])
+    repeat_release(emulate(), one, tmp_path / "out", RepeatOptions(2, ("same_objects",)))
+    rows = pq.read_table(tmp_path / "out" / "repeatability.parquet").to_pylist()
+    assert {r["buffer"] for r in rows} <= {"y", "hy", "cy"}
+    assert of(rows, "repeatable") >= {("same_objects", "y"), ("same_objects", "hy")}
+
+
+def test_conditions_are_chosen_by_name() -> None:
+    assert conditions_of(None) == tuple(CONDITIONS)
+    assert conditions_of("batch, same_objects") == ("same_objects", "batch")
+    with pytest.raises(UsageError, match="unknown condition 'grph'"):
+        conditions_of("grph")
