@@ -27,7 +27,11 @@ class Kind:
 
 
 SPACES = Kind("presets", "a space of host calls", "map, diff and rules")
-PROBLEM_SETS = Kind("problem_sets", "a set of problems to run", "bench, memory, map --stages all")
+PROBLEM_SETS = Kind(
+    "problem_sets",
+    "a set of problems to run",
+    "bench, memory, accuracy, determinism, map --stages all",
+)
 
 
 def names(kind: Kind) -> list[str]:

@@ -15,6 +15,6 @@ def test_both_kinds_are_listed_under_the_commands_that_take_them() -> None:
         "Presets of host calls (map, diff, rules)",
         "  state                  274,560  the tensor descriptors",
         "",
-        "Presets of problems to run (bench, memory, map --stages all)",
+        "Presets of problems to run (bench, memory, accuracy, determinism, map --stages all)",
         "  deepbench                  125  the public list",
     ]
