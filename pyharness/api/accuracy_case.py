@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from pyharness.analyze.accuracy import NARROW, Errors, depth, errors, growth, lost, verdict
+from pyharness.engine.poisoning import run_poisoned, settle_padding
 from pyharness.engine.runner import StageFailed
 from pyharness.engine.workbench import Workbench
 from pyharness.errors import UsageError
@@ -24,7 +25,6 @@ from pyharness.spec.stage_results import StageResult
 from pyharness.spec.stages import CALLS, PASSES, blocked_by
 from pyharness.spec.tensors import WRITTEN
 
-_NAN_BYTE = 0xFF  # four types have a NaN of these bytes: what is not written is found
 _SERIES = ("x", "y", "dx", "dy")
 _DROPPED = "dropout draws factors of its own, which the reference does not know"
 _RECTIFIED = (
@@ -75,12 +75,12 @@ def measure(bench: Workbench, problem: Problem, passes: Sequence[str]) -> Accura
         return AccuracyCase((), (opened.stopped or opened.stages[0],))
     found: list[dict[str, Any]] = []
     ended: dict[str, StageResult] = {}
-    needed = _needed(passes)
+    needed = needed_passes(passes)
     try:
         truth = _Truth(bench, problem, training=needed[-1].startswith("backward"))
     except UsageError as error:  # the library takes what has no meaning, or this host is too small
         why = _skipped(bench, needed[0], error.message)
-        return AccuracyCase((), (why, *_closed(bench)))
+        return AccuracyCase((), (why, *closed(bench)))
     for name in needed:
         cause = next(iter(ended), None) if bench.runner.broken else blocked_by(name, ended)
         if cause is not None:
@@ -90,10 +90,10 @@ def measure(bench: Workbench, problem: Problem, passes: Sequence[str]) -> Accura
             found += _pass(bench, truth, name)
         except StageFailed as error:
             ended[name] = replace(error.result, stage=name)
-    return AccuracyCase(tuple(found), (*ended.values(), *_closed(bench)))
+    return AccuracyCase(tuple(found), (*ended.values(), *closed(bench)))
 
 
-def _needed(passes: Sequence[str]) -> list[str]:
+def needed_passes(passes: Sequence[str]) -> list[str]:
     """The passes, in order, with those that they need."""
     last = max((PASSES.index(name) for name in passes), default=-1)
     return [p for i, p in enumerate(PASSES[: last + 1]) if p in passes or i > 0]
@@ -105,7 +105,7 @@ def _skipped(bench: Workbench, stage: str, why: str) -> StageResult:
     )
 
 
-def _closed(bench: Workbench) -> list[StageResult]:
+def closed(bench: Workbench) -> list[StageResult]:
     """Closes the plan; how that failed, if it did."""
     if bench.runner.broken:
         return []
@@ -121,11 +121,9 @@ def _pass(bench: Workbench, truth: _Truth, name: str) -> list[dict[str, Any]]:
 
     Raises  StageFailed.
     """
-    tensors = [t for t in WRITTEN[name] if t in bench.tensors()]
-    if poisoned := [t for t in tensors if t != "dw"]:  # a pass adds to dw, which begins as zeros
-        bench.poison(poisoned, _NAN_BYTE)
-    bench.run(name)
-    got = {tensor: truth.parts(tensor) for tensor in tensors}
+    got = {tensor: truth.parts(tensor) for tensor in run_poisoned(bench, name)}
+    if name == "forward_training":
+        settle_padding(bench, truth.data_type)
     return [truth.cells(name, tensor, parts) for tensor, parts in got.items()]
 
 
@@ -153,6 +151,11 @@ class _Truth:
             MATH_TYPE.label(problem.value("math_type")),
         )
         self._layout = LAYOUT.label(problem.value("layout"))
+
+    @property
+    def data_type(self) -> str:
+        """The type of data and weights."""
+        return self._types[0]
 
     def parts(self, name: str) -> dict[str, Array]:
         """What a buffer of the device holds now, by part: weights by their names.

@@ -22,6 +22,7 @@ from pyharness.cli import (
     determinism,
     diff,
     doctor,
+    drift,
     explain,
     fetch,
     map,  # noqa: A004
@@ -70,6 +71,7 @@ for _name, _module in (
     ("bench", bench),
     ("accuracy", accuracy),
     ("determinism", determinism),
+    ("drift", drift),
     ("diff", diff),
     ("rules", rules),
     ("replay", replay),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from pyharness.engine.runner import Runner
 from pyharness.errors import HarnessError
 from pyharness.spec.problem import Problem
 
@@ -14,6 +13,20 @@ MOST_BREAKS_AT_FIRST = 8
 MOST_BREAKS_IN_A_ROW = 50
 
 _T = TypeVar("_T")
+
+
+class Breakable(Protocol):
+    """What works on cases until one breaks it: a runner, or several."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is no more use."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+_R = TypeVar("_R", bound=Breakable)
 
 
 def _untold(done: int, total: int) -> None:
@@ -27,8 +40,8 @@ class Stopped(HarnessError):
 
 def for_each_case(
     problems: Sequence[tuple[int, Problem]],
-    start: Callable[[], Runner],
-    work: Callable[[Runner, Problem], _T],
+    start: Callable[[], _R],
+    work: Callable[[_R, Problem], _T],
     tick: Callable[[int, int], None] = _untold,
 ) -> Generator[tuple[int, Problem, _T]]:
     """What ``work`` makes of each problem, in order.
@@ -42,7 +55,7 @@ def for_each_case(
     Returns       number, problem and result, as they come.
     Raises        Stopped if too many runners broke one after the other; what ``start`` raises.
     """
-    runner: Runner | None = None
+    runner: _R | None = None
     row, well = 0, False
     try:
         tick(0, len(problems))

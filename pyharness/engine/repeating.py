@@ -186,7 +186,7 @@ def _dropout_continued(s: Repeats, condition: str) -> Iterator[Event]:
 
 def _must_drop(s: Repeats) -> None:
     if not s.drops:
-        raise Refused("nothing is dropped: dropout_rate is 0")
+        raise Refused("nothing is dropped: dropout_rate is 0, there is one layer, or no descriptor")
     if "forward_training" not in s.passes:
         raise Refused("inference drops nothing")
 

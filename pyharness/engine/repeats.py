@@ -11,6 +11,7 @@ from pyharness.engine.runner import Runner
 from pyharness.engine.workbench import Workbench
 from pyharness.spec.differences import Difference, difference
 from pyharness.spec.enums import DATA_TYPE
+from pyharness.spec.plan_settings import plan_settings
 from pyharness.spec.problem import Problem
 from pyharness.spec.tensors import WRITTEN
 
@@ -81,8 +82,13 @@ class Repeats:
 
     @property
     def drops(self) -> bool:
-        """Whether anything is dropped."""
-        return float(self.problem.given.get("dropout_rate", "0")) > 0
+        """Whether anything is dropped.
+
+        Source  cuDNN's manual, cudnnSetRNNDescriptor_v8: dropout is applied between layers, so
+                that a network of one has none.
+        """
+        of = plan_settings(self.problem)
+        return bool(of["dropout"]) and of["dropout_rate"] > 0 and of["num_layers"] > 1
 
     @property
     def data_type(self) -> str:

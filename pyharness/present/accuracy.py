@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyharness.present.units import WIDTH, count_text, wrapped
+from pyharness.present.units import WIDTH, count_text, share_text, wrapped
 
 Row = Mapping[str, Any]
 _MOST_LINES, _MOST_SAID = 40, 12
@@ -158,9 +158,9 @@ def _scales(tensors: Sequence[Row]) -> list[str]:
         none = None in lows or max(lows) > min(highs)
         usable = "none for all of them" if none else f"2^{max(lows)} to 2^{min(highs)}"
         lines += wrapped(
-            f"gradients in {data_type}: at most {worst['underflow']:.2%} of a tensor underflow, "
-            f"{worst['overflow']:.2%} overflow; loss scales that keep all but 1 in 1,000 from "
-            f"zero and all from infinity: {usable}",
+            f"gradients in {data_type}: at most {share_text(worst['underflow'])} of a tensor "
+            f"underflow, {share_text(worst['overflow'])} overflow; loss scales that keep all but "
+            f"1 in 1,000 from zero and all from infinity: {usable}",
             0,
             2,
         )

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyharness.analyze.repeatability import Cell, by_algo
-from pyharness.present.units import count_text, led, wrapped
+from pyharness.present.units import count_text, led, share_text, wrapped
 from pyharness.spec.repeatability import (
     BY_DESIGN,
     CONDITIONS,
     NOT_REPEATABLE,
     NOT_TRIED,
-    REPEATABLE,
 )
 
 Row = Mapping[str, Any]
@@ -86,8 +85,8 @@ def _matrix(rows: Sequence[Row]) -> list[str]:
 def _cell(cell: Cell | None, condition: str) -> str:
     if cell is None or cell.verdict == NOT_TRIED:
         return "-"
-    if cell.verdict == REPEATABLE:
-        return f"{cell.clean:,} same, <{cell.bound:.2%}"
+    if (bound := cell.bound) is not None:
+        return f"{cell.clean:,} same, <{share_text(bound)}"
     if condition in BY_DESIGN:
         return "differs, by design"
     return f"DIFFERS in {cell.differing:,} of {cell.problems:,}"
@@ -135,7 +134,7 @@ def _difference(row: Row) -> str:
     far = "infinite" if row["most_abs"] is None else f"{row['most_abs']:.3g}"
     return (
         f"{row['buffer']}: first in {where}, element {row['first_element']:,}; "
-        f"{row['share']:.2%} of the elements, at most {row['most_ulps']:,} ulp or {far}; "
+        f"{share_text(row['share'])} of the elements, at most {row['most_ulps']:,} ulp or {far}; "
         f"{count_text(row['distinct'], 'distinct result')}"
     )
 

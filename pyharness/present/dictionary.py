@@ -25,15 +25,16 @@ _ABOUT = {
     "repeatability": "One row is one tensor of one problem under one condition, over all runs.",
     "memory": "One row is what one problem asks for in one forward mode.",
     "accuracy": "One row is one tensor of one pass of one problem beside the truth.",
+    "drift": "One row is one tensor of one pass of one problem on two releases.",
     "explanations": "One row is one argument to blame for a refusal of a recorded problem.",
 }
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
 `diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `determinism/`,
-`accuracy/`, `diff/` and `rules/` are where the commands put what they make; they are not under
-version control. `walk.md`, `explain.md` and `logs.md` are what the programs of the same names in
-`benchmarks/` printed.
+`accuracy/`, `drift/`, `diff/` and `rules/` are where the commands put what they make; they are not
+under version control. `walk.md`, `explain.md` and `logs.md` are what the programs of the same
+names in `benchmarks/` printed.
 
 | folder | from | holds |
 |---|---|---|
@@ -47,6 +48,7 @@ version control. `walk.md`, `explain.md` and `logs.md` are what the programs of 
 | `bench/RUN/RELEASE/` | `pyharness bench` | `timings`, `samples`, `stages`, `run.json` |
 | `determinism/RELEASE/PROBLEMS/` | `pyharness determinism` | `repeatability`, `run.json` |
 | `accuracy/RELEASE/PROBLEMS/` | `pyharness accuracy` | `accuracy`, `run.json` |
+| `drift/A/PROBLEMS/` | `pyharness drift` | `drift`, `run.json` |
 | your `--out` | `pyharness memory` | `memory`, `run.json` |
 | your `--out` | `pyharness explain --log` | the same and `explanations` |
 

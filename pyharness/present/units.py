@@ -57,6 +57,12 @@ def count_text(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else noun + 's'}"
 
 
+def share_text(share: float) -> str:
+    """A share in per cent, never none where there is some: ``77.64%``, ``0.03%``, ``0.0005%``."""
+    text = f"{share:.2%}"
+    return f"{100 * share:.1g}%" if share > 0 and text == "0.00%" else text
+
+
 def path_text(path: str | Path, width: int) -> str:
     """A path with ``~`` for the home folder, and with its middle left out where it is too long."""
     text = str(path)

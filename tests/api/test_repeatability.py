@@ -97,10 +97,9 @@ def test_batches_in_every_layout_type_and_direction(emulate: Made, tmp_path: Pat
 
 
 def test_a_packed_batch_and_one_sequence(emulate: Made, tmp_path: Path) -> None:
-    words = (*SMALL, "layout=seq_major_packed", "dropout_rate=0.5")
+    words = (*SMALL, "layout=seq_major_packed", "num_layers=2", "dropout_rate=0.5")
     chosen = ("padding_garbage", "longer_padding", "batch", *DROPOUT)
     _, rows = repeated(emulate(), tmp_path / "a", words, conditions=chosen)
-    # Nothing follows the only layer, but the states of dropout move on all the same.
     reasons = {r["condition"]: r["reason"] for r in rows if r["verdict"] == "not_tried"}
     assert reasons["padding_garbage"].startswith("x has no padding")
     assert reasons["longer_padding"] == "a packed layout has no padding"
@@ -108,6 +107,18 @@ def test_a_packed_batch_and_one_sequence(emulate: Made, tmp_path: Path) -> None:
     words = ("hidden_size=8", "input_size=4", "batch_size=1", "max_seq_length=4")
     _, rows = repeated(emulate(), tmp_path / "b", words, conditions=("batch",))
     assert {r["reason"] for r in rows if r["buffer"] is None} == {"there is one sequence only"}
+
+
+@pytest.mark.parametrize("more", [(), ("num_layers=2", "dropout=null")])
+def test_a_rate_that_drops_nothing_keeps_no_condition_away(
+    emulate: Made, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    words = (*SMALL, "dropout_rate=0.5", *more)
+    chosen = ("longer_padding", "batch", *DROPOUT)
+    _, rows = repeated(emulate(), tmp_path / "out", words, conditions=chosen)
+    assert {c for c, _ in of(rows, "repeatable")} == {"longer_padding", "batch"}
+    reasons = {r["reason"] for r in rows if r["condition"] in DROPOUT}
+    assert {reason[:18] for reason in reasons} == {"nothing is dropped"}
 
 
 def test_a_flipped_bit_is_found_in_its_run_and_tensor_alone(emulate: Made, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from pyharness.device.launch import runner_command
+from pyharness.engine.poisoning import run_poisoned, settle_padding
 from pyharness.engine.process import Launch
 from pyharness.engine.runner import Runner, StageFailed
 from pyharness.engine.workbench import OUTPUTS, Workbench
@@ -351,3 +352,17 @@ def test_a_pass_that_is_refused_breaks_nothing(bench: Open) -> None:
         )
         assert not work.runner.broken
         work.run("forward_inference")
+
+
+def test_padding_that_nobody_fills_is_no_nan_for_backward(bench: Open) -> None:
+    words = ["hidden_size=4", "input_size=3", "batch_size=2", "max_seq_length=3"]
+    words += ["seq_lengths=[3,1]", "padding_fill=null", "layout=batch_major_unpacked"]
+    with bench() as work:
+        ready(work, parse_problem(words))
+        assert run_poisoned(work, "forward_training") == ["y", "hy", "cy"]
+        before = np.frombuffer(work.read("y"), np.float32).reshape(2, 3, 4)
+        assert np.isnan(before[1, 1:]).all()
+        assert not np.isnan(before[0]).any()
+        settle_padding(work, "float")
+        after = np.frombuffer(work.read("y"), np.float32).reshape(2, 3, 4)
+        np.testing.assert_array_equal(after, np.nan_to_num(before, nan=0.0))

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pyharness.present.units import binary_text, bytes_text, count_text, path_text, seconds_text
+from pyharness.present.units import (
+    binary_text,
+    bytes_text,
+    count_text,
+    path_text,
+    seconds_text,
+    share_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +85,18 @@ def test_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     assert path_text(long, 80) == long
     assert path_text(long, 40) == "/…/nvidia/cudnn/lib/libcudnn.so.9"
     assert path_text(long, 5) == "/…/lib/libcudnn.so.9"  # the name is never cut
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0, "0.00%"),
+        (1, "100.00%"),
+        (0.7764, "77.64%"),
+        (0.0001, "0.01%"),
+        (0.00003, "0.003%"),  # 100,000 clean runs: never "0.00%", which would be a proof
+        (1 / 25_000_000, "4e-06%"),
+    ],
+)
+def test_shares(share: float, text: str) -> None:
+    assert share_text(share) == text

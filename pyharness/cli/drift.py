@@ -1,0 +1,73 @@
+"""``pyharness drift``: which tensors have other bits on another release, and how far they are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pyharness.cli.options import Axes, Device, Json, Out, ProblemSetName, Timeout, Words
+
+_GATES = ("drifted",)
+
+
+def command(
+    a: Annotated[str, typer.Argument(help="The older release.")],
+    b: Annotated[str, typer.Argument(help="The newer release.")],
+    problem: Words = None,
+    preset: ProblemSetName = None,
+    axis: Axes = None,
+    device: Device = None,
+    out: Out = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            help="Exit with 3 if any of these occur: drifted (a tensor whose bits differ).",
+            metavar="WHAT,…",
+        ),
+    ] = "",
+    timeout: Timeout = 10.0,
+    json: Json = False,
+) -> None:
+    """Run the same problems on two releases and compare every tensor bit by bit.
+
+    Inputs and weights are the same bits on both sides.
+    """
+    from pyharness.api.drift import drift_between
+    from pyharness.api.driver import chosen_libcuda, driver_findable
+    from pyharness.api.progress import fetching
+    from pyharness.cli.progress import shown
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError, unknown_name
+    from pyharness.present.drift import drift_data, render_drift
+    from pyharness.present.jsons import dumps
+    from pyharness.releases.locate import resolve
+    from pyharness.space.problems import problems_from
+    from pyharness.store.reading import read_rows
+
+    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
+    for gate in gates:
+        if gate not in _GATES:
+            raise unknown_name("result", gate, _GATES)
+    problems = problems_from(preset, axis or [], problem or [])
+    if not driver_findable():  # told before a gigabyte is fetched for nothing
+        raise UsageError(
+            f"there is no CUDA driver: {chosen_libcuda()} is not found",
+            "`pyharness doctor` shows what is here, and what mends it",
+        )
+    with shown("cases") as progress:
+        sides = [resolve(r, full=True, progress=fetching(r, progress)) for r in (a, b)]
+        run = drift_between(sides[0], sides[1], problems, out, device or 0, timeout, progress)
+    rows, data = read_rows(run.folder, "drift"), run.manifest.as_data()
+    if json:
+        typer.echo(dumps(drift_data(rows, data, str(run.folder))))
+    else:
+        typer.echo(render_drift(rows, data))
+        typer.echo(f"\nTables in {run.folder}")
+    if run.manifest.state == "interrupted":
+        typer.echo("interrupted: the same command goes on", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED)
+    drifted = run.manifest.results["verdicts"].get("drifted", 0)
+    if gates and drifted:
+        typer.echo(f"gate: drifted ({drifted:,})", err=True)
+        raise typer.Exit(EXIT_GATE)
