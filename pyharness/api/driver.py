@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pyharness.errors import UsageError
 from pyharness.releases.dependencies import loader_folders
 from pyharness.releases.elf import find_library, missing_symbols
 from pyharness.releases.model import Release
@@ -22,6 +23,18 @@ def driver_findable() -> bool:
     """Whether the loader would find the driver: without it there is no GPU to ask for."""
     name = chosen_libcuda()
     return Path(name).exists() if "/" in name else find_library(name, loader_folders()) is not None
+
+
+def require_driver() -> None:
+    """Nothing, if there may be a driver; asked before a gigabyte of a release is fetched.
+
+    Raises  UsageError if there is none.
+    """
+    if not driver_findable():
+        raise UsageError(
+            f"there is no CUDA driver: {chosen_libcuda()} is not found",
+            "`pyharness doctor` shows what is here, and what mends it",
+        )
 
 
 def is_emulated(release: Release) -> bool:

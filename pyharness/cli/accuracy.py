@@ -35,10 +35,10 @@ def command(
     The inputs and weights are read back, so that the truth is made of exactly these numbers.
     """
     from pyharness.api.accuracy import measure_release
-    from pyharness.api.driver import chosen_libcuda, driver_findable
+    from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError, unknown_name
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
     from pyharness.present.accuracy import accuracy_data, render_accuracy
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
@@ -50,11 +50,7 @@ def command(
         if gate not in _GATES:
             raise unknown_name("result", gate, _GATES)
     problems = problems_from(preset, axis or [], problem or [])
-    if not driver_findable():  # told before a gigabyte is fetched for nothing
-        raise UsageError(
-            f"there is no CUDA driver: {chosen_libcuda()} is not found",
-            "`pyharness doctor` shows what is here, and what mends it",
-        )
+    require_driver()
     with shown("cases") as progress:
         release = resolve(cudnn, full=True, progress=fetching(cudnn, progress))
         run = measure_release(release, problems, out, device or 0, timeout, progress)

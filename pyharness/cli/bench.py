@@ -212,16 +212,12 @@ def _timers(
     """Every side, open; what was opened is closed again if a later one cannot be."""
     from pyharness.api.bench_sides import ReleaseTimer
     from pyharness.api.bench_torch import TorchTimer
-    from pyharness.api.driver import chosen_libcuda, driver_findable
+    from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
-    from pyharness.errors import UsageError
     from pyharness.releases.locate import resolve
 
-    if releases and not driver_findable():  # told before a gigabyte is fetched for nothing
-        raise UsageError(
-            f"there is no CUDA driver: {chosen_libcuda()} is not found",
-            "`pyharness doctor` shows what is here, and what mends it",
-        )
+    if releases:
+        require_driver()
     timers: list[Timer] = []
     try:
         for name in releases:

@@ -61,11 +61,11 @@ def command(
     The same command goes on with what an interrupted one left in its folder.
     """
     from pyharness.analyze.repeatability import gate
-    from pyharness.api.driver import chosen_libcuda, driver_findable
+    from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.api.repeatability import TABLE, RepeatOptions, conditions_of, repeat_release
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError, unknown_name
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
     from pyharness.present.determinism import determinism_data, render_determinism
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
@@ -77,11 +77,7 @@ def command(
         raise unknown_name("verdict", fail_on, [NOT_REPEATABLE])
     options = RepeatOptions(runs, conditions_of(conditions), device or 0, timeout)
     problems = problems_from(preset, axis or [], problem or [])
-    if not driver_findable():  # told before a gigabyte is fetched for nothing
-        raise UsageError(
-            f"there is no CUDA driver: {chosen_libcuda()} is not found",
-            "`pyharness doctor` shows what is here, and what mends it",
-        )
+    require_driver()
     with shown("cases") as progress:
         release = resolve(cudnn, full=True, progress=fetching(cudnn, progress))
         run = repeat_release(release, problems, out, options, progress)

@@ -35,10 +35,10 @@ def command(
     Inputs and weights are the same bits on both sides.
     """
     from pyharness.api.drift import drift_between
-    from pyharness.api.driver import chosen_libcuda, driver_findable
+    from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError, unknown_name
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
     from pyharness.present.drift import drift_data, render_drift
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
@@ -50,11 +50,7 @@ def command(
         if gate not in _GATES:
             raise unknown_name("result", gate, _GATES)
     problems = problems_from(preset, axis or [], problem or [])
-    if not driver_findable():  # told before a gigabyte is fetched for nothing
-        raise UsageError(
-            f"there is no CUDA driver: {chosen_libcuda()} is not found",
-            "`pyharness doctor` shows what is here, and what mends it",
-        )
+    require_driver()
     with shown("cases") as progress:
         sides = [resolve(r, full=True, progress=fetching(r, progress)) for r in (a, b)]
         run = drift_between(sides[0], sides[1], problems, out, device or 0, timeout, progress)
