@@ -18,9 +18,9 @@ from pyharness.spec.columns import (
     Column,
 )
 
-_DEVICE = Column("device", TEXT, "", "name of the GPU, or of the machine's processor for a peer")
-_NAME = Column("name", TEXT, "", "the preset's name of the problem")
-_GROUP = Column("group", TEXT, "", "part of the preset that it belongs to")
+DEVICE = Column("device", TEXT, "", "name of the GPU, or of the machine's processor for a peer")
+NAME = Column("name", TEXT, "", "the preset's name of the problem")
+GROUP = Column("group", TEXT, "", "part of the preset that it belongs to")
 _PROBLEM = Column("problem", TEXT, "", "as `pyharness bench` takes it")
 _PASS = Column(
     "pass",
@@ -72,9 +72,9 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "samples": (
         RELEASE,
-        _DEVICE,
-        _NAME,
-        _GROUP,
+        DEVICE,
+        NAME,
+        GROUP,
         _PROBLEM,
         _PASS,
         _MODE,
@@ -86,9 +86,9 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "timings": (
         RELEASE,
-        _DEVICE,
-        _NAME,
-        _GROUP,
+        DEVICE,
+        NAME,
+        GROUP,
         _PROBLEM,
         _PASS,
         _MODE,
@@ -194,123 +194,5 @@ DEVICE_TABLES: dict[str, tuple[Column, ...]] = {
         Column("asked_bytes", INT64, "B", "of a row out_of_memory: what it would need"),
         Column("free_bytes", INT64, "B", "what was free for it on the device; null if unknown"),
         Column("provenance", TEXT, "", "observed or emulated: asked; predicted: by formula"),
-    ),
-    "repeatability": (
-        RELEASE,
-        _DEVICE,
-        _NAME,
-        Column("problem", TEXT, "", "as `pyharness determinism` takes it"),
-        *AXIS_COLUMNS,
-        *RUN_COLUMNS,
-        Column(
-            "buffer", TEXT, "", "y, hy, cy, dx, dhx, dcx or dw; null: all, where none was tried"
-        ),
-        Column("condition", TEXT, "", "what was other than in the first run, see the README"),
-        Column("runs", INT32, "", "compared with the first one, which is not counted"),
-        Column("distinct", INT32, "", "different results, the first included; by SHA-256"),
-        Column("first_run", INT32, "", "the first that differs, from 1; null if none does"),
-        Column("first_element", INT64, "", "its first element that differs, from 0, as stored"),
-        Column("variant", TEXT, "", "how that run was made, where the condition has several ways"),
-        Column("most_ulps", INT64, "ulp", "largest distance from the first run"),
-        Column("most_abs", FLOAT, "", "the same as a difference; null where infinite"),
-        Column("share", FLOAT, "", "of elements that differ, in the run where most do"),
-        Column("verdict", TEXT, "", "repeatable, not_repeatable or not_tried (see reason)"),
-        Column(
-            "failure_rate_bound",
-            FLOAT,
-            "",
-            "of repeatable: rate of runs that differ which clean runs rule out at 95 % confidence",
-        ),
-        Column("reason", TEXT, "", "why it was not tried, or not to the end"),
-        PROVENANCE,
-    ),
-    "accuracy": (
-        RELEASE,
-        _DEVICE,
-        _NAME,
-        _GROUP,
-        Column("problem", TEXT, "", "as `pyharness accuracy` takes it"),
-        Column(
-            "pass", TEXT, "", "that wrote the buffer; or the stage that did not end well, or close"
-        ),
-        Column("buffer", TEXT, "", "y, hy, cy, dx, dhx, dcx or dw (all weights); null without one"),
-        *AXIS_COLUMNS,
-        *RUN_COLUMNS,
-        Column("n", INT64, "elements", "those behind a sequence's end are left out"),
-        Column("nan", INT64, "elements", "NaN where the truth is none"),
-        Column("inf", INT64, "elements", "infinite where the truth, in the tensor's type, is not"),
-        Column("max_abs", FLOAT, "", "largest difference from the truth of finite elements"),
-        Column("rms_abs", FLOAT, "", "root of the mean square of the differences"),
-        Column("scale", FLOAT, "", "largest true number of all outputs, gradients or dw alike"),
-        Column("max_rel", FLOAT, "", "max_abs over scale: what the threshold is for"),
-        Column("rms_rel", FLOAT, "", "rms_abs over scale"),
-        Column("max_ulps", INT64, "", "most numbers of the type from an element to its truth"),
-        Column("cosine", FLOAT, "", "of the angle to the truth, all elements as one vector"),
-        Column("worst", TEXT, "", "where: [step, sequence, element], [layer and direction, …]"),
-        Column("first_steps_rel", FLOAT, "", "rms_rel of the first quarter of the steps"),
-        Column("last_steps_rel", FLOAT, "", "rms_rel of the last quarter; null below four steps"),
-        Column("first_layer_rel", FLOAT, "", "rms_rel of the first layer"),
-        Column("last_layer_rel", FLOAT, "", "rms_rel of the last; null of one layer, and of y, dx"),
-        Column(
-            "underflow",
-            FLOAT,
-            "",
-            "of a gradient in half or bfloat16: share of the true numbers but 0 that lie below the "
-            "normal ones and came out as 0",
-        ),
-        Column("overflow", FLOAT, "", "of the same: share that came out infinite"),
-        Column(
-            "loss_scale_log2_low",
-            INT32,
-            "",
-            "of the same: exponent of the least power of two to multiply it with so that at most "
-            "1 in 1,000 of its numbers rounds to 0",
-        ),
-        Column(
-            "loss_scale_log2_high",
-            INT32,
-            "",
-            "exponent of the largest so that none rounds to infinity; both null if that is less",
-        ),
-        Column("threshold", FLOAT, "", "the largest max_rel that rounding explains"),
-        Column(
-            "verdict",
-            TEXT,
-            "",
-            "within or beyond the threshold (a NaN or infinity too many is beyond), or not_told: "
-            "see reason",
-        ),
-        STATUS,
-        CODE,
-        Column("outcome", TEXT, "", "passed, unsupported, skipped, failed or out_of_memory"),
-        CALL,
-        Column("reason", TEXT, "", "why there is no verdict, or no result"),
-        PROVENANCE,
-    ),
-    "drift": (
-        Column("release_a", TEXT, "", "the older side"),
-        Column("release_b", TEXT, "", "the newer side"),
-        _DEVICE,
-        _NAME,
-        Column("problem", TEXT, "", "as `pyharness drift` takes it"),
-        *AXIS_COLUMNS,
-        *RUN_COLUMNS,
-        Column("buffer", TEXT, "", "y, hy, cy, dx, dhx, dcx or dw; null where none is compared"),
-        Column(
-            "pass", TEXT, "", "that wrote the buffer; or the stage that did not end well, or close"
-        ),
-        Column("verdict", TEXT, "", "same (bit by bit), drifted, or not_compared: see reason"),
-        Column("elements", INT64, "", "numbers of the buffer, padding included"),
-        Column("differing", INT64, "elements", "whose bits are not the same"),
-        Column("share", FLOAT, "", "differing over elements"),
-        Column("first_element", INT64, "", "first that differs, from 0, as stored"),
-        Column("most_ulps", INT64, "ulp", "largest distance of two numbers"),
-        Column("most_abs", FLOAT, "", "the same as a difference; null where infinite"),
-        Column("status_a", TEXT, "", "of the older side; null where it gave none"),
-        Column("status_b", TEXT, "", "of the newer side"),
-        Column("outcome_a", TEXT, "", "passed, unsupported, skipped, failed or out_of_memory"),
-        Column("outcome_b", TEXT, "", "of the newer side"),
-        REASON,
-        PROVENANCE,
     ),
 }
