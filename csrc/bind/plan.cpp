@@ -121,8 +121,16 @@ py::bytes read(const Plan &plan, const std::string &name) {
     py::bytes bytes(nullptr, size);
     char *to = PyBytes_AS_STRING(bytes.ptr());
     const py::gil_scoped_release release;
-    plan.buffers().read(name, to, size);
+    plan.buffers().read(name, 0, to, size);
     return bytes;
+}
+
+void read_part(const Plan &plan, const std::string &name, std::size_t begin, const py::buffer &to) {
+    const py::buffer_info part = to.request(true);
+    if (!PyBuffer_IsContiguous(part.view(), 'C')) throw std::invalid_argument("a part has gaps");
+    const auto bytes = static_cast<std::size_t>(part.size * part.itemsize);
+    const py::gil_scoped_release release;
+    plan.buffers().read(name, begin, part.ptr, bytes);
 }
 
 void write(const Plan &plan, const std::string &name, const py::bytes &data) {
@@ -203,7 +211,15 @@ void bind_plan(py::module_ &module) {
         .def(
             "names", [](const Plan &plan) { return plan.buffers().names(); },
             "The names of the buffers.")
+        .def(
+            "bytes_of",
+            [](const Plan &plan, const std::string &name) {
+                return plan.buffers().find(name).bytes;
+            },
+            py::arg("name"), "How many bytes a buffer has.")
         .def("read", &read, py::arg("name"), "A buffer's bytes.")
+        .def("read_part", &read_part, py::arg("name"), py::arg("begin"), py::arg("to"),
+             "Copies a buffer's bytes from `begin` on into memory that can be written.")
         .def("write", &write, py::arg("name"), py::arg("data"), "Overwrites a buffer.")
         .def(
             "poison",

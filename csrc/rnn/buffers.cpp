@@ -107,10 +107,13 @@ std::vector<std::string> Buffers::names() const {
     return names;
 }
 
-void Buffers::read(const std::string &name, void *to, std::size_t bytes) const {
-    if (bytes != find(name).bytes) throw std::invalid_argument(name + " has another size");
+void Buffers::read(const std::string &name, std::size_t begin, void *to, std::size_t bytes) const {
+    const std::size_t size = find(name).bytes;
+    if (begin > size || bytes > size - begin)
+        throw std::invalid_argument(name + " has " + std::to_string(size) + " bytes, not " +
+                                    std::to_string(bytes) + " from " + std::to_string(begin));
     context_.synchronize();
-    if (bytes > 0) context_.driver().copy_out(to, owner(name).address(name), bytes);
+    if (bytes > 0) context_.driver().copy_out(to, owner(name).address(name) + begin, bytes);
 }
 
 void Buffers::write(const std::string &name, const void *from, std::size_t bytes) const {

@@ -41,8 +41,9 @@ class Buffers {
         return 2 * static_cast<std::size_t>(context_.attribute(abi::kL2CacheBytes));
     }
 
-    // Both wait for the device. Throw std::invalid_argument for another number of bytes.
-    void read(const std::string &name, void *to, std::size_t bytes) const;
+    // Both wait for the device. Throw std::invalid_argument for what is not all of it, or for
+    // reading beyond the end.
+    void read(const std::string &name, std::size_t begin, void *to, std::size_t bytes) const;
     void write(const std::string &name, const void *from, std::size_t bytes) const;
 
     // See Carving::broken(); waits for the device.

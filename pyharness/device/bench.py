@@ -1,7 +1,4 @@
-"""What is done with the results of an open plan: reading, writing, keeping, comparing.
-
-On the host: CuPy would bring a cuBLAS into the process that cuDNN would use from then on.
-"""
+"""What is done with the results of an open plan: reading, writing, keeping, comparing."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from pyharness.device.comparing import Copies, Copy, parts
 from pyharness.spec import messages as m
-from pyharness.spec.differences import difference
 from pyharness.spec.enums import DATA_TYPE
 
 if TYPE_CHECKING:
@@ -24,11 +21,13 @@ class Bench:
     """What is kept of plans, whatever becomes of the plans: one copy a key.
 
     ``receive``  gives the frame behind a message.
+    ``copies``   makes what is kept.
     """
 
     def __init__(self, receive: Callable[[], bytes]) -> None:
         self._receive = receive
-        self._kept: dict[str, dict[str, bytes]] = {}
+        self.copies = Copies()
+        self._kept: dict[str, dict[str, Copy]] = {}
 
     def answers(
         self, request: m.Message, plan: _core.Plan | None, data_type: int
@@ -41,6 +40,7 @@ class Bench:
         frame = self._receive() if isinstance(request, m.WriteBuffer) else b""
         if isinstance(request, m.ForgetBuffers):
             self._kept.pop(request.key, None)
+            self.copies.give_back()
             yield m.Done()
         elif plan is None:
             yield m.Refused("request", f"{request.kind} is not for a runner, or not now")
@@ -72,25 +72,35 @@ class Bench:
                 yield m.Done()
             case m.KeepBuffers(key, names):
                 self._kept.pop(key, None)  # before the new copy is there: never two of one key
-                self._kept[key] = {name: plan.read(name) for name in _numbers(names)}
-                yield m.Done()
+                made = {n: self.copies.copy(plan, n, data_type) for n in _numbers(names)}
+                self._kept[key] = {name: copy for name, (copy, _) in made.items()}
+                why = next((why for _, why in made.values() if why), "")
+                yield m.BuffersKept("host" if why else "device", why)
             case m.CompareBuffers(key, names):
                 yield m.Compared(
                     {
-                        name: asdict(difference(self._found(key, name), plan.read(name), data_type))
+                        name: asdict(self._found(key, name).compare(plan, name, data_type))
                         for name in _numbers(names)
                     }
                 )
             case m.DigestBuffers(names):
-                yield m.Digested({n: hashlib.sha256(plan.read(n)).hexdigest() for n in names})
+                yield m.Digested({name: _digest(plan, name) for name in names})
             case _:
                 yield m.Refused("request", f"{request.kind} is not for a runner")
 
-    def _found(self, key: str, name: str) -> bytes:
+    def _found(self, key: str, name: str) -> Copy:
         kept = self._kept.get(key, {})
         if name not in kept:
             raise ValueError(f"nothing of {name} is kept under {key!r}")
         return kept[name]
+
+
+def _digest(plan: _core.Plan, name: str) -> str:
+    """SHA-256 of a buffer, in hexadecimal."""
+    digest = hashlib.sha256()
+    for part in parts(plan, name):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _numbers(names: Sequence[str]) -> Sequence[str]:

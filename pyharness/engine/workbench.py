@@ -21,6 +21,7 @@ OUTPUTS = ("y", "hy", "cy", "dx", "dhx", "dcx", "dw")
 ALIGNMENTS = tuple(range(0, 256, 16))
 _FILLING = "fill"
 _BUILT = "build"
+_COMPILING_S = 120.0  # CuPy compiles its kernels for the first comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Workbench:
     """A runner with one problem open. What is written to a buffer stays there until a pass or
     another open() overwrites it; open() gives every input its first bytes again.
 
-    ``runner``  whose end is the caller's; broken after a failure, and no more use then.
+    ``runner``       whose end is the caller's; broken after a failure, and no more use then.
+    ``compared_on``  where compare() compares; None before the first keep().
 
     Every method raises  StageFailed if the process died, or the device failed; HarnessError for
                          what the open problem has not: a buffer, a key, a captured graph.
@@ -45,6 +47,7 @@ class Workbench:
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
+        self.compared_on: str | None = None
         self._problem: Problem | None = None
         self._bytes = 0
         self._buffers: tuple[str, ...] = ()
@@ -176,9 +179,14 @@ class Workbench:
     def keep(self, key: str, names: Sequence[str]) -> None:
         """Keeps a copy of these tensors in the process, in place of what was kept under the key.
 
-        It stays when the problem is opened again, or another one is.
+        It stays when the problem is opened again, or another one is. ``compared_on`` says where
+        it is: device or host, and why not on the device.
         """
-        self._do(m.KeepBuffers(key, list(names)))
+        limit_s = self._limit_s("keep") + (_COMPILING_S if self.compared_on is None else 0)
+        answer = self.runner.ask(m.KeepBuffers(key, list(names)), limit_s)
+        if not isinstance(answer, m.BuffersKept):
+            raise self._failed("keep", answer)
+        self.compared_on = f"{answer.where}: {answer.why}" if answer.why else answer.where
 
     def compare(self, key: str, names: Sequence[str]) -> dict[str, Difference]:
         """These tensors as they are now beside those that are kept under a key."""

@@ -52,20 +52,22 @@ def is_nan(bits: Bits, data_type: str) -> NDArray[np.bool_]:
     return (bits & np.iinfo(bits.dtype).max) > _INFINITY[data_type]
 
 
-def bit_distance(a: Bits, b: Bits) -> NDArray[np.uint64]:
+def bit_distance(a: Bits, b: Bits, arrays: Any = np) -> NDArray[np.unsignedinteger[Any]]:
     """How many numbers of a type lie from one to the other, NaN taken for numbers too.
 
-    Returns  0 for equal ones and for two zeros of other sign; 1 for neighbours, the largest number
-             and infinity too.
+    ``arrays``  the library of the arrays: numpy, or cupy.
+    Returns     as unsigned integers of the same width, which hold the largest; 0 for equal ones and
+                for two zeros of other sign; 1 for neighbours, the largest number and infinity too.
     """
     places = _places(a), _places(b)
-    low, high = np.minimum(*places), np.maximum(*places)
-    # The largest distance of doubles needs all 64 bits: unsigned, where it wraps to what it is.
-    return high.view(np.uint64) - low.view(np.uint64)
+    low, high = arrays.minimum(*places), arrays.maximum(*places)
+    # Unsigned, where what would not fit wraps to what it is.
+    unsigned = np.dtype(f"u{a.dtype.itemsize}")
+    distance: NDArray[np.unsignedinteger[Any]] = high.view(unsigned) - low.view(unsigned)
+    return distance
 
 
-def _places(bits: Bits) -> NDArray[np.int64]:
+def _places(bits: Bits) -> Bits:
     """Where a number is in the order of all, 0 for both zeros: negative ones count downwards."""
-    wide = bits.astype(np.int64)
-    least = np.int64(np.iinfo(bits.dtype).min)
-    return np.where(wide < 0, least - wide, wide)
+    negative = bits >> (8 * bits.dtype.itemsize - 1)  # every bit is the sign
+    return (bits ^ (negative & np.iinfo(bits.dtype).max)) - negative

@@ -141,6 +141,19 @@ class BufferRead:
 
 
 @dataclass(frozen=True, slots=True)
+class BuffersKept:
+    """A copy is there.
+
+    ``where``  device or host: what is compared with it is compared there.
+    ``why``    why on the host; empty if it is not.
+    """
+
+    kind: ClassVar[str] = "buffers_kept"
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Compared:
     """By buffer, the fields of spec.differences.Difference."""
 

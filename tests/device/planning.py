@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyharness.device import core
+from pyharness.spec.messages import CompareBuffers, ForgetBuffers, KeepBuffers
 
 SETUP = ("descriptor", "data", "state", "sizes", "build")
 PASSES = ("forward_inference", "forward_training", "backward_data", "backward_weights")
@@ -303,6 +304,61 @@ def rewritten(chosen: Settings) -> tuple[bytes, bytes, bytes]:
             ys.append(plan.read("y"))
     first, zeroed, again = ys
     return first, zeroed, again
+
+
+def kept(
+    chosen: Settings, pairs: list[tuple[bytes, bytes]], full: str = ""
+) -> tuple[list[Any], list[Any], int]:
+    """What is said to keeping y as it was before, and to comparing it with y now, of each pair.
+
+    ``full``  keep or compare: CuPy finds no memory for that, but of the first pair.
+    Returns   the answers to both, and how often CuPy gave its memory back.
+    """
+    from cupy import CARD  # tests.device.numpy_cupy
+
+    from pyharness.device.bench import Bench as Results
+
+    results, keeping, comparing = Results(lambda: b""), list[Any](), list[Any]()
+    results.copies.ordinal = 0
+    with bench() as made, made.ready(chosen) as plan:
+        data_type = int(chosen["data_type"])  # type: ignore[call-overload]
+        for run, (before, now) in enumerate(pairs):
+            plan.write("y", before)
+            CARD.full = run > 0 and full == "keep"
+            keeping += results.answers(KeepBuffers("first", ["y"]), plan, data_type)
+            plan.write("y", now)
+            CARD.full = run > 0 and full == "compare"
+            comparing += results.answers(CompareBuffers("first", ["y"]), plan, data_type)
+            assert plan.read("y") == now
+        list(results.answers(ForgetBuffers("first"), plan, data_type))
+    assert CARD.inside == []
+    return keeping, comparing, CARD.freed
+
+
+def in_parts(chosen: Settings) -> tuple[dict[str, tuple[bytes, bytes, str]], list[str]]:
+    """Of each buffer: its bytes, the same in parts of 8, and SHA-256 by the harness.
+
+    Returns  also what is said to parts that cannot be read.
+    """
+    from pyharness.device import bench as results
+    from pyharness.device import comparing
+
+    comparing.PART_BYTES = 8
+    read, said = {}, []
+    with bench() as made, made.ready(chosen) as plan:
+        for name in plan.names():
+            parts = b"".join(bytes(part) for part in comparing.parts(plan, name))
+            read[name] = plan.read(name), parts, results._digest(plan, name)
+        size = plan.bytes_of("x")
+        wrong: list[tuple[int, Any]] = [(size - 3, bytearray(4)), (size + 1, bytearray(0)),
+                                        (2**64 - 1, bytearray(2)), (0, b"1234"),
+                                        (0, memoryview(bytearray(8))[::2])]  # fmt: skip
+        for begin, to in wrong:
+            try:
+                plan.read_part("x", begin, to)
+            except (BufferError, ValueError) as error:
+                said.append(f"{type(error).__name__}: {error}")
+    return read, said
 
 
 def facts() -> dict[str, object]:

@@ -1,9 +1,10 @@
-"""Differences between buffers: known bits, and hypothesis against a plain loop."""
+"""Differences between buffers: known bits, and all kinds of numbers against a plain loop."""
 
 from __future__ import annotations
 
 import math
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyharness.errors import UsageError
-from pyharness.spec import differences
-from pyharness.spec.differences import Difference, difference
+from pyharness.spec.differences import HOST_BLOCK, Comparison, Difference, difference
+from tests.spec.slow_difference import BYTES, slow_difference
 
 NAN, INF = math.nan, math.inf
 LARGEST = 65504.0  # of half
@@ -71,23 +72,78 @@ def test_what_cannot_be_compared_is_refused() -> None:
         difference(b"", b"", "int8")
 
 
-@given(st.lists(st.tuples(*[st.integers(0, 2**16 - 1)] * 2), max_size=40), st.integers(1, 9))
-def test_parts_give_what_a_plain_loop_gives(pairs: list[tuple[int, int]], part: int) -> None:
-    before, now = (np.array([p[i] for p in pairs], np.uint16) for i in (0, 1))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(differences, "_CHUNK", part)
-        found = difference(before.tobytes(), now.tobytes(), "half")
-    expected = {"ulps": 0, "abs": 0.0, "nan": 0}
-    places = [i for i, (a, b) in enumerate(pairs) if a != b]
-    for i in places:
-        a, b = (float(x.view(np.float16)[i]) for x in (before, now))
-        if math.isnan(a) or math.isnan(b):
-            expected["nan"] += math.isnan(a) != math.isnan(b)
-            continue
-        signed = [(-1) ** (bits >> 15) * (bits & 0x7FFF) for bits in pairs[i]]
-        expected["ulps"] = max(expected["ulps"], abs(signed[0] - signed[1]))
-        expected["abs"] = max(expected["abs"], abs(a - b))
-    assert found == Difference(
-        len(pairs), len(places), places[0] if places else None,
-        expected["ulps"], expected["abs"], expected["nan"],
-    )  # fmt: skip
+def test_parts_of_two_sizes_are_refused() -> None:
+    comparison = Comparison("half")
+    with pytest.raises(ValueError, match="4 bytes cannot be compared with 2"):
+        comparison.add(np.zeros(1, np.int16), np.zeros(2, np.int16))
+
+
+@pytest.mark.parametrize("data_type", ["half", "bfloat16"])
+def test_every_number_of_16_bits_beside_another(data_type: str) -> None:
+    rng = np.random.default_rng(1)
+    every = rng.permutation(1 << 16).astype(np.uint16)
+    neighbours = every + rng.integers(-2, 3, every.size).astype(np.uint16)
+    mirrored = every ^ np.uint16(1 << 15)
+    for others in (rng.permutation(every), neighbours, mirrored):
+        # So few together that no maximum hides the rest.
+        for begin in range(0, every.size, 16):
+            before, now = (x[begin : begin + 16].tobytes() for x in (every, others))
+            assert difference(before, now, data_type) == slow_difference(before, now, data_type)
+
+
+NUMBERS = {
+    # Zero, the subnormal ones, the least normal one, one, the largest, infinity, NaN.
+    "float": (0, 1, 2, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000),
+    "double": (
+        0, 1, 2, 0xFFFFFFFFFFFFF, 1 << 52, 0x3FF << 52, (0x7FF << 52) - 1, 0x7FF << 52,
+        (0x7FF << 52) + 1,
+    ),
+    "half": (0, 1, 2, 0x3FF, 0x400, 0x3C00, 0x7BFF, 0x7C00, 0x7E00),
+    "bfloat16": (0, 1, 2, 0x7F, 0x80, 0x3F80, 0x7F7F, 0x7F80, 0x7FC0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data_type", NUMBERS)
+def test_every_kind_of_number_beside_every_other(data_type: str) -> None:
+    width = BYTES[data_type]
+    sign = 1 << (8 * width - 1)
+    kinds = [(n | s).to_bytes(width, "little") for n in NUMBERS[data_type] for s in (0, sign)]
+    for before in kinds:
+        for now in kinds:
+            found = difference(before, now, data_type)
+            assert found == slow_difference(before, now, data_type), (before, now)
+    # Where a zero changes its sign, bits differ and no number does.
+    apart = difference(kinds[0] + kinds[2], kinds[1] + kinds[2], data_type)
+    assert apart == Difference(2, 1, 0, 0, 0.0, 0)
+
+
+@given(
+    st.sampled_from(sorted(BYTES)),
+    st.lists(st.tuples(*[st.binary(min_size=8, max_size=8)] * 2, st.booleans()), max_size=40),
+    st.integers(1, 9),
+    st.integers(1, 13),
+)
+def test_parts_and_blocks_give_what_a_plain_loop_gives(
+    data_type: str, pairs: list[tuple[bytes, bytes, bool]], block: int, part: int
+) -> None:
+    before = b"".join(a for a, _, _ in pairs)
+    now = b"".join(a if same else b for a, b, same in pairs)
+    comparison = Comparison(data_type, block=block)
+    a, b = (np.frombuffer(data, comparison.bits) for data in (before, now))
+    for begin in range(0, a.size, part):
+        comparison.add(a[begin : begin + part], b[begin : begin + part])
+    assert comparison.difference == slow_difference(before, now, data_type)
+    assert difference(before, now, data_type) == comparison.difference
+
+
+def test_what_comparing_needs_does_not_grow() -> None:
+    before = np.zeros(8 << 20, np.int32)
+    now = before + 1
+    tracemalloc.start()
+    for size in (1 << 20, 8 << 20):
+        tracemalloc.reset_peak()
+        comparison = Comparison("float")
+        comparison.add(before[:size], now[:size])
+        assert comparison.difference.differing == size
+        assert tracemalloc.get_traced_memory()[1] < 100 * HOST_BLOCK
+    tracemalloc.stop()
