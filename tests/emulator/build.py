@@ -16,7 +16,7 @@ LIBRARIES = ("libcuda.so.1", "libcudnn.so.9", "libnvidia-ml.so.1")
 # What libcuda and libnvidia-ml must know before a libcudnn is loaded.
 CARD_SETTINGS = frozenset(
     {
-        *("memory_bytes", "devices", "name", "compute_capability"),
+        *("memory_bytes", "memory_step_bytes", "devices", "name", "compute_capability"),
         *("multiprocessors", "l2_bytes", "driver_version"),
     }
 )

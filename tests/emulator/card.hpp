@@ -3,6 +3,8 @@
 
 #include "settings.hpp"
 
+#include <algorithm>
+
 namespace emulator {
 
 constexpr int kMaxCards = 16;
@@ -12,6 +14,10 @@ inline std::string card_name() { return setting("name").value_or("Emulated GPU")
 inline int driver_version() { return static_cast<int>(number("driver_version", 12080)); }
 inline std::size_t card_bytes() {
     return static_cast<std::size_t>(number("memory_bytes", 17179869184.0));
+}
+// What cuMemGetInfo tells is a multiple of it.
+inline std::size_t memory_step_bytes() {
+    return static_cast<std::size_t>(std::max(number("memory_step_bytes", 1), 1.0));
 }
 inline std::size_t l2_bytes() { return static_cast<std::size_t>(number("l2_bytes", 41943040.0)); }
 

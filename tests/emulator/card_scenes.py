@@ -7,6 +7,7 @@ import os
 import resource
 import threading
 from ctypes import byref, c_int, c_size_t
+from pathlib import Path
 
 from tests.emulator.driver import Driver
 
@@ -133,6 +134,69 @@ def fill_up(cuda: Driver) -> list[int]:
     answer.append(cuda.call("cuMemAlloc_v2", byref(ctypes.c_void_p()), 1 << 20))
     answer.append(cuda.call("cuMemAlloc_v2", byref(ctypes.c_void_p()), (1 << 64) - 1))
     return answer
+
+
+def largest(cuda: Driver) -> int:
+    """The largest block that can be had, in MiB."""
+    had = 0
+    for mib in range(1, 65):
+        pointer = ctypes.c_void_p()
+        if cuda.call("cuMemAlloc_v2", byref(pointer), mib << 20) == 0:
+            cuda.good("cuMemFree_v2", pointer)
+            had = mib
+    return had
+
+
+def gaps(cuda: Driver) -> list[int]:
+    """Of 64 MiB: the largest block and what is free, as four blocks come and two go."""
+    cuda.open()
+    blocks = [cuda.alloc(mib << 20) for mib in (10, 10, 20, 10)]
+    seen = [largest(cuda), cuda.free_bytes() >> 20]
+    for at in (0, 2):
+        cuda.good("cuMemFree_v2", blocks[at])
+        seen += [largest(cuda), cuda.free_bytes() >> 20]
+    small = cuda.alloc(5 << 20)  # into the first gap that is large enough, not the last
+    seen += [largest(cuda), cuda.free_bytes() >> 20]
+    for pointer in (blocks[1], blocks[3], small):
+        cuda.good("cuMemFree_v2", pointer)
+    return [*seen, largest(cuda)]
+
+
+def told_free(cuda: Driver, sizes: list[int]) -> list[int]:
+    """What is told as free after each allocation."""
+    cuda.open()
+    seen = [cuda.free_bytes()]
+    for size in sizes:
+        cuda.alloc(size)
+        seen.append(cuda.free_bytes())
+    return seen
+
+
+def spoiled(cuda: Driver, function: str, calls: int) -> list[list[int]]:
+    """Bytes in use and the largest block in MiB, at first and after each call of a function."""
+    cuda.open()
+    whole = cuda.free_bytes()
+    seen = [[0, largest(cuda)]]
+    for _ in range(calls):
+        cuda.enter(function)
+        seen.append([whole - cuda.free_bytes(), largest(cuda)])
+    cuda.good("cuDevicePrimaryCtxRelease_v2", 0)
+    return seen
+
+
+def host_growth(cuda: Driver, function: str, calls: int) -> int:
+    """By how many bytes the process grows over so many calls of a function."""
+    cuda.open()
+    for _ in range(300):  # what is free on the heap is used up first
+        cuda.enter(function)
+    before = _resident()
+    for _ in range(calls):
+        cuda.enter(function)
+    return _resident() - before
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
 
 
 def untouched(cuda: Driver) -> dict[str, object]:

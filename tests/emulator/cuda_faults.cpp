@@ -37,15 +37,17 @@ Store &store() {
     return only;
 }
 
-enum Argument { kNone, kWord, kNumber, kBuffer };
+enum Argument { kNone, kWord, kNumber, kAmount, kBuffer };
 
 // A function's own, as add_fault() may be called before this file's variables are made.
 const std::map<std::string, Argument> &kinds() {
     static const std::map<std::string, Argument> all = {
-        {"status", kWord},      {"oom", kNone},          {"crash", kNone},  {"abort", kNone},
-        {"hang", kNone},        {"exit", kNumber},       {"slow", kNumber}, {"sticky", kNone},
-        {"overrun", kBuffer},   {"underrun", kBuffer},   {"nan", kBuffer},  {"flip", kBuffer},
-        {"unwritten", kBuffer}, {"uncapturable", kNone}, {"leak", kNone},
+        {"status", kWord},      {"oom", kNone},           {"crash", kNone},
+        {"abort", kNone},       {"hang", kNone},          {"exit", kNumber},
+        {"slow", kNumber},      {"sticky", kNone},        {"overrun", kBuffer},
+        {"underrun", kBuffer},  {"nan", kBuffer},         {"flip", kBuffer},
+        {"unwritten", kBuffer}, {"uncapturable", kNone},  {"leak", kNone},
+        {"leak_host", kAmount}, {"leak_device", kAmount}, {"fragment", kAmount},
     };
     return all;
 }
@@ -68,6 +70,7 @@ bool readable(Argument wanted, bool of_cudnn, const std::string &argument) {
     case kNone: return argument.empty();
     case kWord: return of_cudnn ? !argument.empty() : read_number(argument).value_or(0) > 0;
     case kNumber: return read_number(argument).value_or(-1) >= 0;
+    case kAmount: return read_number(argument).value_or(0) >= 1;
     case kBuffer:
         return of_cudnn &&
                std::find(std::begin(kBuffers), std::end(kBuffers), argument) != std::end(kBuffers);
@@ -112,6 +115,12 @@ Fault read_fault(const std::string &text) {
     return fault;
 }
 
+// Bytes on the heap that are written to and that nobody finds again.
+void leak_host(std::size_t bytes) {
+    auto *volatile lost = static_cast<char *>(std::malloc(bytes));
+    if (lost != nullptr) std::memset(lost, 1, bytes);
+}
+
 // What happens to the whole process.
 void happen(const Due &due) {
     if (due.kind == "crash" || due.kind == "abort") {
@@ -124,9 +133,14 @@ void happen(const Due &due) {
     if (due.kind == "exit") _exit(static_cast<int>(*read_number(due.argument)));
     if (due.kind == "slow")
         std::this_thread::sleep_for(std::chrono::duration<double>(*read_number(due.argument)));
+    if (due.kind == "leak_host") leak_host(static_cast<std::size_t>(*read_number(due.argument)));
+    if ((due.kind == "leak_device" || due.kind == "fragment") && memory_fault != nullptr)
+        memory_fault(due);
 }
 
 } // namespace
+
+void (*memory_fault)(const Due &due) = nullptr;
 
 void add_fault(const std::string &text) {
     const Fault fault = read_fault(text);

@@ -15,20 +15,27 @@ constexpr std::size_t kGranule = 512; // alignment, and what a byte costs
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kFillBytes = std::size_t{4} << 20;
 constexpr std::size_t kKeptBytes = std::size_t{1} << 40; // of freed addresses
+constexpr std::size_t kMergedBytes = std::size_t{1} << 30;
 // What nobody wrote is not a number in every data type.
 constexpr unsigned char kGarbage = 0xff;
 
 struct Allocation {
     std::size_t bytes = 0;   // as asked for
     std::size_t charged = 0; // in whole granules
+    std::size_t at = 0;      // on the card
     char *region = nullptr;  // with a page before and behind that nobody may touch
     std::size_t region_bytes = 0;
     Context *context = nullptr;
 };
 
+struct Region {
+    char *start;
+    std::size_t bytes;
+};
+
 struct Store {
     std::map<std::uintptr_t, Allocation> live;
-    std::deque<Allocation> freed; // addresses that stay forbidden
+    std::deque<Region> freed; // addresses that stay forbidden
     std::size_t freed_bytes = 0;
 };
 
@@ -40,6 +47,64 @@ Store &store() {
 std::size_t rounded(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
+
+// Calls `use` with the start and the end of each part of the card that nobody holds, in order,
+// until it answers true.
+template <class Use> void each_gap(const Context &context, Use use) {
+    std::size_t from = 0;
+    for (const auto &[at, bytes] : context.held) {
+        if (at > from && use(from, at)) return;
+        from = at + bytes;
+    }
+    if (card_bytes() > from) use(from, card_bytes());
+}
+
+// The first gap that is large enough.
+std::optional<std::size_t> take(Context &context, std::size_t bytes) {
+    std::optional<std::size_t> taken;
+    each_gap(context, [&](std::size_t from, std::size_t to) {
+        if (to - from >= bytes) taken = from;
+        return taken.has_value();
+    });
+    if (taken) context.held[*taken] = bytes;
+    return taken;
+}
+
+// A granule in the middle of the largest gap.
+void split_largest_gap(Context &context) {
+    std::size_t from = 0, to = 0;
+    each_gap(context, [&](std::size_t start, std::size_t end) {
+        if (end - start > to - from) from = start, to = end;
+        return false;
+    });
+    const std::size_t middle = (from + (to - from) / 2) / kGranule * kGranule;
+    if (to - from >= 3 * kGranule) context.held[middle] = kGranule;
+}
+
+// Memory of nobody: `leak_device`, or a hoard that `fragment` breaks up granule by granule.
+void spoil_memory(const Due &due) {
+    const std::lock_guard<std::recursive_mutex> lock(driver_lock());
+    Context *context = current_context();
+    if (context == nullptr) return;
+    const std::size_t bytes =
+        rounded(static_cast<std::size_t>(*read_number(due.argument)), kGranule);
+    if (due.kind == "leak_device") {
+        if (take(*context, bytes)) ++context->lost;
+        return;
+    }
+    if (!context->hoard) {
+        context->hoard = take(*context, bytes);
+        return;
+    }
+    const auto hoard = context->held.find(*context->hoard);
+    if (hoard == context->held.end() || hoard->second <= kGranule) return;
+    hoard->second -= kGranule;
+    split_largest_gap(*context);
+    ++context->lost;
+}
+
+void know_memory_faults() __attribute__((constructor));
+void know_memory_faults() { memory_fault = spoil_memory; }
 
 // A file full of garbage; pages of it are copied when they are written to, and cost nothing before.
 int garbage_file() {
@@ -84,15 +149,20 @@ std::uintptr_t map_memory(Allocation &allocation) {
 }
 
 void give_back(const Allocation &allocation) {
-    allocation.context->used_bytes -= allocation.charged;
+    allocation.context->held.erase(allocation.at);
     forbid(allocation.region, allocation.region_bytes);
-    store().freed.push_back(allocation);
+    auto &freed = store().freed;
+    // Most lie below the one before: as one they take no memory of the host for each.
+    if (!freed.empty() && freed.back().bytes < kMergedBytes &&
+        freed.back().start == allocation.region + allocation.region_bytes)
+        freed.back() = {allocation.region, freed.back().bytes + allocation.region_bytes};
+    else freed.push_back({allocation.region, allocation.region_bytes});
     store().freed_bytes += allocation.region_bytes;
     while (store().freed_bytes > kKeptBytes) {
-        const Allocation &oldest = store().freed.front();
-        store().freed_bytes -= oldest.region_bytes;
-        munmap(oldest.region, oldest.region_bytes);
-        store().freed.pop_front();
+        const Region &oldest = freed.front();
+        store().freed_bytes -= oldest.bytes;
+        munmap(oldest.start, oldest.bytes);
+        freed.pop_front();
     }
 }
 
@@ -115,7 +185,10 @@ CuResult copied(const char *name, const void *device, const void *host, std::siz
 } // namespace
 
 std::size_t free_bytes(const Context &context) {
-    return card_bytes() > context.used_bytes ? card_bytes() - context.used_bytes : 0;
+    std::size_t used = 0;
+    for (const auto &[at, bytes] : context.held)
+        used += bytes;
+    return card_bytes() > used ? card_bytes() - used : 0;
 }
 
 std::size_t room(const void *pointer) {
@@ -128,8 +201,8 @@ std::size_t room(const void *pointer) {
     return offset < allocation.bytes ? allocation.bytes - offset : 0;
 }
 
-std::size_t free_all_of(const Context *context) {
-    std::size_t count = 0;
+std::size_t free_all_of(Context *context) {
+    std::size_t count = context->lost;
     for (auto each = store().live.begin(); each != store().live.end();) {
         if (each->second.context != context) {
             ++each;
@@ -139,6 +212,9 @@ std::size_t free_all_of(const Context *context) {
         each = store().live.erase(each);
         ++count;
     }
+    context->held.clear();
+    context->lost = 0;
+    context->hoard.reset();
     return count;
 }
 
@@ -150,7 +226,8 @@ CuResult cuMemGetInfo_v2(std::size_t *free, std::size_t *total) {
     return call("cuMemGetInfo_v2", Needs::kContext, [&](Call &made) {
         if (free == nullptr || total == nullptr) return kCudaInvalidValue;
         *total = card_bytes();
-        *free = free_bytes(*made.context);
+        const std::size_t bytes = free_bytes(*made.context);
+        *free = bytes - bytes % memory_step_bytes();
         return kCudaSuccess;
     });
 }
@@ -162,12 +239,16 @@ CuResult cuMemAlloc_v2(CuPointer *pointer, std::size_t bytes) {
         Allocation allocation;
         allocation.bytes = bytes;
         allocation.context = made.context;
-        const std::size_t free = free_bytes(*made.context);
-        if (bytes > free || rounded(bytes, kGranule) > free) return abi::kCudaOutOfMemory;
+        if (bytes > card_bytes()) return abi::kCudaOutOfMemory;
         allocation.charged = rounded(bytes, kGranule);
+        const std::optional<std::size_t> at = take(*made.context, allocation.charged);
+        if (!at) return abi::kCudaOutOfMemory;
+        allocation.at = *at;
         const std::uintptr_t start = map_memory(allocation);
-        if (start == 0) return abi::kCudaOutOfMemory;
-        made.context->used_bytes += allocation.charged;
+        if (start == 0) {
+            made.context->held.erase(*at);
+            return abi::kCudaOutOfMemory;
+        }
         store().live[start] = allocation;
         *pointer = start;
         return kCudaSuccess;

@@ -1,5 +1,7 @@
 #include "card.hpp"
+#include "wrongs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,13 +13,14 @@ namespace emulator {
 
 namespace {
 
-enum Kind { kAmount, kNumber, kText, kCards, kSwitch, kCapability, kShare, kThrottle };
+enum Kind { kAmount, kNumber, kText, kCards, kSwitch, kCapability, kShare, kThrottle, kNames };
 
 // A function's own, as configure() runs before this file's variables are made.
 const std::map<std::string, Kind> &keys() {
     static const std::map<std::string, Kind> all = {
         {"cudnn", kText},
         {"memory_bytes", kAmount},
+        {"memory_step_bytes", kAmount},
         {"devices", kCards},
         {"name", kText},
         {"compute_capability", kCapability},
@@ -42,6 +45,7 @@ const std::map<std::string, Kind> &keys() {
         {"slower", kAmount},
         {"drift", kNumber},
         {"throttle", kThrottle},
+        {"wrong", kNames},
     };
     return all;
 }
@@ -84,6 +88,14 @@ bool capability(const std::string &text) {
     return both.size() == 2 && amount(both[0]) && amount(both[1]);
 }
 
+// NAME[,NAME…]
+bool names(const std::string &text) {
+    const std::vector<std::string> all = split(text, ",");
+    return std::all_of(all.begin(), all.end(), [](const std::string &name) {
+        return std::find(std::begin(kWrongs), std::end(kWrongs), name) != std::end(kWrongs);
+    });
+}
+
 bool readable(Kind kind, const std::string &value) {
     switch (kind) {
     case kAmount: return amount(value);
@@ -94,6 +106,7 @@ bool readable(Kind kind, const std::string &value) {
     case kCapability: return capability(value);
     case kShare: return share(value);
     case kThrottle: return throttle(value);
+    case kNames: return names(value);
     }
     return false;
 }

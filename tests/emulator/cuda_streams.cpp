@@ -78,6 +78,18 @@ bool enqueue(void *handle, double cost_ns, double cold_ns, std::function<void()>
     return true;
 }
 
+bool busy_beside(void *handle) {
+    const std::lock_guard<std::recursive_mutex> lock(driver_lock());
+    Context *context = current_context();
+    const auto own = context != nullptr ? find_stream(context, handle) : nullptr;
+    bool busy = false;
+    streams().each([&](const Stream &other) {
+        busy |= other.context == context && own != nullptr && other.queue != own->queue &&
+                !other.queue->items.empty();
+    });
+    return busy;
+}
+
 } // namespace emulator
 
 using namespace emulator;

@@ -2,6 +2,7 @@
 #include "cudnn_pass.hpp"
 #include "cudnn_sequences.hpp"
 #include "cudnn_types.hpp"
+#include "cudnn_wrong.hpp"
 
 using namespace emulator;
 
@@ -37,15 +38,15 @@ struct DataTensors {
     void *dx, *dhx, *dcx, *reserve_space;
 };
 
-void run_data(const Pass &pass, const DataTensors &tensors, bool compute) {
+void run_data(const Pass &pass, const DataTensors &tensors, const Turn &turn) {
     auto stamp = find_stamp(kData, pass, tensors.reserve_space, kForwardDone);
     if (!stamp) return;
     const Network &network = pass.network();
     // Nothing to go back from where the forward pass calculated nothing.
-    if (compute && stamp->weights != 0) {
-        const auto weights = pass.load_weights(tensors.weights);
-        const auto hx = pass.load_state(network.proj_size, tensors.hx);
-        const auto cx = pass.load_state(network.hidden_size, tensors.cx);
+    if (turn.compute && stamp->weights != 0) {
+        const auto weights = read_weights(pass, tensors.weights);
+        const auto hx = read_state(pass, network.proj_size, tensors.hx);
+        const auto cx = read_state(pass, network.hidden_size, tensors.cx);
         compare(kData, "the weight space", stamp->weights, weights);
         compare(kData, "hx", stamp->hx, hx);
         compare(kData, "cx", stamp->cx, cx);
@@ -57,7 +58,9 @@ void run_data(const Pass &pass, const DataTensors &tensors, bool compute) {
                                static_cast<std::size_t>(pass.x().vector_size));
         std::vector<double> dhx(pass.state_elements(network.proj_size));
         std::vector<double> dcx(pass.state_elements(network.hidden_size));
-        backward_data(network, pass.batch(),
+        Batch batch = pass.batch();
+        batch.order = turn.order;
+        backward_data(network, batch,
                       {weights.data(), given(hx), given(cx), given(factors), dy.data(), given(dhy),
                        given(dcy), dx.data(), dhx.data(), pass.lstm() ? dcx.data() : nullptr,
                        tape_of(tensors.reserve_space)});
@@ -74,18 +77,20 @@ struct WeightTensors {
     void *dweights, *reserve_space;
 };
 
-void run_weights(const Pass &pass, const WeightTensors &tensors, bool compute) {
+void run_weights(const Pass &pass, const WeightTensors &tensors, const Turn &turn) {
     const auto stamp = find_stamp(kWeights, pass, tensors.reserve_space, kDataDone);
-    if (!stamp || !compute || stamp->weights == 0) return;
+    if (!stamp || !turn.compute || stamp->weights == 0) return;
     const Network &network = pass.network();
-    const auto x = gather(pass.x(), tensors.x);
-    const auto hx = pass.load_state(network.proj_size, tensors.hx);
+    const auto x = read_x(pass, tensors.x);
+    const auto hx = read_state(pass, network.proj_size, tensors.hx);
     compare(kWeights, "x", stamp->x, x);
     compare(kWeights, "hx", stamp->hx, hx);
     const auto factors = mask(stamp->draw, network, pass.batch());
     auto dweights = pass.load_weights(tensors.dweights);
+    Batch batch = pass.batch();
+    batch.order = turn.order;
     backward_weights(
-        network, pass.batch(),
+        network, batch,
         {x.data(), given(hx), given(factors), tape_of(tensors.reserve_space), dweights.data()});
     store(pass.rnn().data_type, dweights.data(), dweights.size(), tensors.dweights);
 }
@@ -123,7 +128,7 @@ abi::Status cudnnRNNBackwardData_v8(abi::Handle handle, abi::Descriptor rnn,
         pass.spaces(workspace_bytes, workspace, reserve_space_bytes, reserve_space);
         expect(reserve_space, pass.stream(), pass.problem(), kForwardDone);
         const DataTensors tensors{dy, hx, dhy, cx, dcy, weight_space, dx, dhx, dcx, reserve_space};
-        pass.enqueue(faults, kDataDone, [=](bool compute) { run_data(pass, tensors, compute); });
+        pass.enqueue(faults, kDataDone, [=](const Turn &turn) { run_data(pass, tensors, turn); });
     });
 }
 
@@ -149,6 +154,6 @@ abi::Status cudnnRNNBackwardWeights_v8(abi::Handle handle, abi::Descriptor rnn,
         pass.spaces(workspace_bytes, workspace, reserve_space_bytes, reserve_space);
         expect(reserve_space, pass.stream(), pass.problem(), kDataDone);
         const WeightTensors tensors{x, hx, dweight_space, reserve_space};
-        pass.enqueue(faults, kNothing, [=](bool compute) { run_weights(pass, tensors, compute); });
+        pass.enqueue(faults, kNothing, [=](const Turn &turn) { run_weights(pass, tensors, turn); });
     });
 }

@@ -1,6 +1,8 @@
 #include "cudnn_dropout.hpp"
 #include "cudnn_call.hpp"
 #include "cudnn_handle.hpp"
+#include "cudnn_wrong.hpp"
+#include "network_order.hpp"
 
 #include <cstring>
 
@@ -13,14 +15,6 @@ constexpr std::uint64_t kMark = 0x5eed0d20b0075eedULL;
 struct States {
     std::uint64_t mark, seed, passes;
 };
-
-// A step of the splitmix64 generator.
-std::uint64_t mixed(std::uint64_t value) {
-    value += 0x9e3779b97f4a7c15ULL;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
-    return value ^ (value >> 31);
-}
 
 } // namespace
 
@@ -75,14 +69,15 @@ abi::Status cudnnSetDropoutDescriptor(abi::Descriptor dropout, abi::Handle handl
             if (states_bytes < dropout_states_bytes())
                 throw Refusal{"INVALID_VALUE", "the states need more bytes than were given", true};
             forbid_if(room(states) < states_bytes, "no allocation covers the states");
-            const bool queued = enqueue(state.stream, 0, 0, [states, states_bytes, seed] {
+            const bool stale = wrong("stale_dropout") && dropouts().get(dropout).states == states;
+            const bool queued = enqueue(state.stream, 0, 0, [states, states_bytes, seed, stale] {
                 if (room(states) < states_bytes) {
                     violation("cudnnSetDropoutDescriptor",
                               "the states were freed before they were written");
                     return;
                 }
                 const States fresh{kMark, seed, 0};
-                std::memcpy(states, &fresh, sizeof(fresh));
+                if (!stale) std::memcpy(states, &fresh, sizeof(fresh));
             });
             forbid_if(!queued, "the handle's stream does not exist");
         }

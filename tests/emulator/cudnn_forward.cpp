@@ -2,6 +2,7 @@
 #include "cudnn_handle.hpp"
 #include "cudnn_pass.hpp"
 #include "cudnn_sequences.hpp"
+#include "cudnn_wrong.hpp"
 
 using namespace emulator;
 
@@ -14,7 +15,7 @@ struct ForwardTensors {
 
 // The pass itself. Without a reserve space it is inference.
 void run_forward(const Pass &pass, const ForwardTensors &tensors, const Dropout &dropout,
-                 bool compute) {
+                 const Turn &turn) {
     const Network &network = pass.network();
     Stamp stamp;
     stamp.problem = pass.problem();
@@ -27,17 +28,20 @@ void run_forward(const Pass &pass, const ForwardTensors &tensors, const Dropout 
             return;
         }
         stamp.draw = *drawn;
-        if (compute) factors = mask(*drawn, network, pass.batch());
+        if (turn.compute) factors = mask(*drawn, network, pass.batch());
     }
-    if (compute) {
-        const auto x = gather(pass.x(), tensors.x);
-        const auto hx = pass.load_state(network.proj_size, tensors.hx);
-        const auto cx = pass.load_state(network.hidden_size, tensors.cx);
-        const auto weights = pass.load_weights(tensors.weights);
+    if (turn.compute) {
+        const auto x = read_x(pass, tensors.x);
+        auto hx = read_state(pass, network.proj_size, tensors.hx);
+        auto cx = read_state(pass, network.hidden_size, tensors.cx);
+        const auto weights = read_weights(pass, tensors.weights);
         stamp.x = digest(x);
         stamp.hx = digest(hx);
         stamp.cx = digest(cx);
         stamp.weights = digest(weights);
+        begin_in_padding(pass, tensors.x, weights, hx, cx);
+        Batch batch = pass.batch();
+        batch.order = turn.order;
         std::vector<double> y(x.size() / static_cast<std::size_t>(pass.x().vector_size) *
                               static_cast<std::size_t>(pass.y().vector_size));
         std::vector<double> hy(pass.state_elements(network.proj_size));
@@ -45,12 +49,15 @@ void run_forward(const Pass &pass, const ForwardTensors &tensors, const Dropout 
         const auto given = [](const std::vector<double> &values) {
             return values.empty() ? nullptr : values.data();
         };
-        forward(network, pass.batch(),
+        forward(network, batch,
                 {weights.data(), x.data(), given(hx), given(cx), given(factors), y.data(),
                  hy.data(), pass.lstm() ? cy.data() : nullptr,
                  tensors.reserve_space != nullptr ? tape_of(tensors.reserve_space) : nullptr});
+        spoil_y(pass, y);
+        spoil_output(pass, hy);
+        spoil_output(pass, cy);
         scatter(pass.y(), y, tensors.y);
-        fill_padding(pass.y(), tensors.y);
+        if (!wrong("padding_unwritten")) fill_padding(pass.y(), tensors.y);
         pass.store_state(hy, tensors.hy);
         pass.store_state(cy, tensors.cy);
     }
@@ -108,6 +115,6 @@ abi::Status cudnnRNNForward(abi::Handle handle, abi::Descriptor rnn, abi::Enum f
         const ForwardTensors tensors{x, hx, cx, weight_space,
                                      y, hy, cy, training ? reserve_space : nullptr};
         pass.enqueue(faults, training ? kForwardDone : kNothing,
-                     [=](bool compute) { run_forward(pass, tensors, dropout, compute); });
+                     [=](const Turn &turn) { run_forward(pass, tensors, dropout, turn); });
     });
 }

@@ -3,6 +3,8 @@
 #include "cudnn_descriptors.hpp"
 #include "cudnn_real.hpp"
 
+#include <atomic>
+
 namespace emulator {
 
 HandleState &state_of(abi::Handle handle) {
@@ -22,7 +24,10 @@ abi::Status cudnnCreate(abi::Handle *handle) {
         refuse_if(!usable(), "NOT_INITIALIZED", "cudaGetDeviceCount(&count) != cudaSuccess");
         refuse_if(number("unsupported_arch", 0) != 0, "ARCH_MISMATCH",
                   "the device's compute capability is not supported");
-        *handle = new HandleState;
+        static std::atomic<unsigned> made{0};
+        auto *state = new HandleState;
+        state->number = ++made;
+        *handle = state;
         created(kHandleKind, *handle);
     });
 }

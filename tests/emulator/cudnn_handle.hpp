@@ -1,4 +1,4 @@
-// A handle: the stream that passes run in.
+// A handle: the stream that passes run in, and what a fault may depend on.
 #pragma once
 
 #include "cudnn_exports.hpp"
@@ -7,6 +7,7 @@ namespace emulator {
 
 struct HandleState {
     abi::CudaStream stream = nullptr;
+    unsigned number = 0; // which of the process' handles this is, from 1
 };
 
 // Throws Refusal if it is none, or if its context can do nothing more.

@@ -23,7 +23,7 @@ constexpr std::uintptr_t kSpaceAlignment = 16;
 } // namespace
 
 Pass::Pass(const PassNames &names, const PassDescriptors &descriptors)
-    : names_(names), stream_(state_of(descriptors.handle).stream),
+    : names_(names), handle_(state_of(descriptors.handle)),
       dev_seq_lengths_(real().version < kLengthsIgnoredFrom ? descriptors.dev_seq_lengths
                                                             : nullptr),
       use_(rnn_uses().get(descriptors.rnn)), rnn_(read_rnn(descriptors.rnn)),
@@ -191,12 +191,12 @@ double Pass::cost_ns() const {
     return 2 * multiplications * steps / rate * 1e9;
 }
 
-void Pass::enqueue(const Faults &faults, Phase phase, std::function<void(bool)> work) {
+void Pass::enqueue(const Faults &faults, Phase phase, std::function<void(const Turn &)> work) {
     check_overlaps();
     for (const Due &due : faults.due())
         check_damage(due, names_.function, buffers_);
-    if (faults.has("uncapturable") && capturing(stream_)) {
-        spoil_capture(stream_);
+    if (faults.has("uncapturable") && capturing(stream())) {
+        spoil_capture(stream());
         throw Refusal{"EXECUTION_FAILED", "this call cannot be captured"};
     }
     const auto until = std::chrono::steady_clock::now() +
@@ -204,13 +204,14 @@ void Pass::enqueue(const Faults &faults, Phase phase, std::function<void(bool)> 
     while (std::chrono::steady_clock::now() < until) {
     }
     // A recorded pass runs as often as its graph is launched.
-    const bool waits = phase != kNothing && !capturing(stream_);
-    const bool queued =
-        emulator::enqueue(stream_, cost_ns(), number("cold_ns", 0),
-                          [pass = *this, due = faults.due(), does = std::move(work), waits] {
-                              pass.run(due, does);
-                              if (waits) done(pass.reserve_space_);
-                          });
+    const Occasion occasion{handle_, capturing(stream()), busy_beside(stream())};
+    const bool waits = phase != kNothing && !occasion.recorded;
+    const bool queued = emulator::enqueue(
+        stream(), cost_ns(), number("cold_ns", 0),
+        [pass = *this, due = faults.due(), does = std::move(work), occasion, waits] {
+            pass.run(due, occasion, does);
+            if (waits) done(pass.reserve_space_);
+        });
     forbid_if(!queued, "the handle's stream does not exist");
     if (phase != kNothing) promise(reserve_space_, problem_, phase, !waits);
 }
@@ -231,7 +232,14 @@ bool Pass::ready_to_run() const {
     return true;
 }
 
-void Pass::run(const std::vector<Due> &due, const std::function<void(bool)> &work) const {
+const Buffer *Pass::find(const char *name) const {
+    const auto found = std::find_if(buffers_.begin(), buffers_.end(),
+                                    [&](const Buffer &buffer) { return buffer.name == name; });
+    return found != buffers_.end() ? &*found : nullptr;
+}
+
+void Pass::run(const std::vector<Due> &due, const Occasion &occasion,
+               const std::function<void(const Turn &)> &work) const {
     const auto is = [](const char *kind) {
         return [kind](const Due &d) { return d.kind == kind; };
     };
@@ -240,11 +248,15 @@ void Pass::run(const std::vector<Due> &due, const std::function<void(bool)> &wor
         return;
     }
     if (!ready_to_run()) return;
-    const bool compute = setting("compute").value_or("on") == "on";
+    Turn turn{setting("compute").value_or("on") == "on", {}};
     const Damage damage(due, buffers_);
-    for (const Buffer &buffer : buffers_)
-        if (compute && buffer.name == "workspace") std::memset(buffer.target(), 0xa5, buffer.bytes);
-    work(compute);
+    if (turn.compute) {
+        const Buffer *x = find("x"), *workspace = find("workspace");
+        turn.order = order_of(occasion, {x_, x != nullptr ? x->pointer : nullptr,
+                                         workspace->pointer, workspace->bytes});
+        std::memset(workspace->target(), kUsedByte, workspace->bytes);
+    }
+    work(turn);
     damage.inflict();
 }
 

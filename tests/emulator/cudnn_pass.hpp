@@ -4,6 +4,7 @@
 
 #include "cudnn_call.hpp"
 #include "cudnn_descriptors.hpp"
+#include "cudnn_order.hpp"
 #include "cudnn_reserve.hpp"
 
 #include <functional>
@@ -36,6 +37,12 @@ struct PassDescriptors {
     const std::int32_t *dev_seq_lengths;
 };
 
+// A pass that has its turn: whether to calculate, and in which order to add.
+struct Turn {
+    bool compute;
+    Order order;
+};
+
 class Pass {
   public:
     // Reads the descriptors and checks all that depends on nothing else. Throws Refusal.
@@ -46,8 +53,9 @@ class Pass {
     const Batch &batch() const { return batch_; }
     const DataDescriptor &x() const { return x_; }
     const DataDescriptor &y() const { return y_; }
+    bool training() const { return names_.training; }
     bool lstm() const { return network_.cell == kLstmCell; }
-    void *stream() const { return stream_; }
+    void *stream() const { return handle_.stream; }
     // A digest of all that forward and backward passes must have in common.
     std::uint64_t problem() const { return problem_; }
 
@@ -67,9 +75,9 @@ class Pass {
     std::vector<double> load_weights(const void *weight_space) const;
     void store_state(const std::vector<double> &values, void *tensor) const;
 
-    // Puts the work into the stream. It is told whether to calculate, and leaves `phase` in the
-    // reserve space; kNothing: what was there before.
-    void enqueue(const Faults &faults, Phase phase, std::function<void(bool compute)> work);
+    // Puts the work into the stream. It leaves `phase` in the reserve space; kNothing: what was
+    // there before.
+    void enqueue(const Faults &faults, Phase phase, std::function<void(const Turn &)> work);
 
   private:
     void add(Buffer buffer);
@@ -78,11 +86,13 @@ class Pass {
     void check_algo() const;
     void check_overlaps() const;
     bool ready_to_run() const;
-    void run(const std::vector<Due> &due, const std::function<void(bool)> &work) const;
+    void run(const std::vector<Due> &due, const Occasion &occasion,
+             const std::function<void(const Turn &)> &work) const;
+    const Buffer *find(const char *name) const;
     double cost_ns() const;
 
     PassNames names_;
-    void *stream_;
+    HandleState handle_; // as it is at the call
     const std::int32_t *dev_seq_lengths_;
     RnnUse use_;
     RnnDescriptor rnn_;

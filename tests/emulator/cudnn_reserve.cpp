@@ -93,7 +93,10 @@ void promise(const void *reserve_space, std::uint64_t problem, Phase phase, bool
 }
 
 void done(const void *reserve_space) {
-    promises().change(reserve_space, [](Promise &made) { --made.waiting; });
+    bool kept = true;
+    promises().change(reserve_space,
+                      [&](Promise &made) { kept = --made.waiting > 0 || made.recorded; });
+    if (!kept) promises().forget(reserve_space); // the stamp says it all, and soaks are long
 }
 
 } // namespace emulator

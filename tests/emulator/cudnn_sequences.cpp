@@ -48,17 +48,29 @@ std::size_t first_element(const DataDescriptor &data) {
     return first;
 }
 
-std::vector<double> gather(const DataDescriptor &data, const void *tensor) {
+namespace {
+
+std::vector<double> gather(const DataDescriptor &data, const void *tensor, bool existing) {
     const auto width = static_cast<std::size_t>(data.vector_size);
     const std::size_t bytes = width * element_bytes(data.data_type);
     std::vector<double> made(static_cast<std::size_t>(data.max_seq_length) *
                              static_cast<std::size_t>(data.batch_size) * width);
     for_each_vector(data, [&](std::size_t place, std::size_t at, bool there) {
-        if (there)
+        if (there == existing)
             load(data.data_type, static_cast<const char *>(tensor) + at * bytes, width,
                  made.data() + place * width);
     });
     return made;
+}
+
+} // namespace
+
+std::vector<double> gather(const DataDescriptor &data, const void *tensor) {
+    return gather(data, tensor, true);
+}
+
+std::vector<double> gather_padding(const DataDescriptor &data, const void *tensor) {
+    return gather(data, tensor, false);
 }
 
 void scatter(const DataDescriptor &data, const std::vector<double> &steps, void *tensor) {

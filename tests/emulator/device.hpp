@@ -57,6 +57,8 @@ EMULATOR_API std::size_t room(const void *pointer);
 // flushed. False if the stream does not exist, or if its capture is spoiled already. A null stream
 // is the context's own.
 EMULATOR_API bool enqueue(void *stream, double cost_ns, double cold_ns, std::function<void()> work);
+// Whether work of another stream of the context waits to be run.
+EMULATOR_API bool busy_beside(void *stream);
 // Whether the stream is being captured; and how a captured call spoils the capture.
 EMULATOR_API bool capturing(void *stream);
 EMULATOR_API void spoil_capture(void *stream);

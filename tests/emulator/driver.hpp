@@ -6,6 +6,7 @@
 #include "objects.hpp"
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -100,7 +101,11 @@ struct Context {
     int ordinal = 0;
     int references = 0;
     CuResult error = kCudaSuccess; // sticks
-    std::size_t used_bytes = 0;
+    // Of the card: start and bytes of each part that somebody has.
+    std::map<std::size_t, std::size_t> held;
+    // How many of them planted faults took, and the one that `fragment` breaks up.
+    std::size_t lost = 0;
+    std::optional<std::size_t> hoard;
     bool flushed = false; // the L2 cache, since the last pass
     std::shared_ptr<Stream> null_stream;
 };
@@ -133,7 +138,7 @@ void run(Context &context, Queue &queue, const Event *until = nullptr);
 void wait_for_null_stream(Context &context);
 
 std::size_t free_bytes(const Context &context);
-std::size_t free_all_of(const Context *context); // how many allocations were left
+std::size_t free_all_of(Context *context); // how many allocations were left
 
 enum class Needs { kNothing, kDriver, kContext, kQueue };
 

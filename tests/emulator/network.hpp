@@ -30,10 +30,17 @@ struct Network {
     int layer_input(int layer) const { return layer == 0 ? input_size : proj_size * directions; }
 };
 
+// In which order the matrix products are summed, where that is a planted fault: one for each key.
+struct Order {
+    std::vector<std::uint64_t> keys; // by sequence; 0: as it comes
+    bool in_float = false;           // else in double
+};
+
 struct Batch {
     int steps = 0;            // max_seq_length
     int size = 0;             // batch_size
     std::vector<int> lengths; // size entries, 0 … steps
+    Order order{};            // no keys: no such fault
 };
 
 // One matrix or bias of the weights. Gates in the order of lin_layer_id: LSTM input, forget, cell,

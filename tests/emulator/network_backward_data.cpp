@@ -15,7 +15,7 @@ std::vector<double> copied(const double *values, std::size_t count) {
 // One pseudo-layer against its direction. `dh` [size, proj_size] and `dc` [size, hidden_size or
 // none] are the gradients of the final states before and of the initial ones after; `doutputs` is
 // [rows, proj_size × directions]. The gates in the tape become their deltas.
-void run_steps(const Pass &pass, int layer, int direction, const BackwardData &arrays,
+void run_steps(const NetworkPass &pass, int layer, int direction, const BackwardData &arrays,
                const std::vector<double> &doutputs, std::vector<double> &dh,
                std::vector<double> &dc) {
     const Network &network = pass.network;
@@ -41,8 +41,8 @@ void run_steps(const Pass &pass, int layer, int direction, const BackwardData &a
         if (network.projects()) {
             std::copy(dstate.begin(), dstate.end(), deltas + begin * proj);
             doutput.assign(count * hidden, 0.0);
-            add_product(row_major(dstate.data(), count, proj, proj),
-                        matrix(arrays.weights, layout.projection), doutput.data(), hidden);
+            pass.add(row_major(dstate.data(), count, proj, proj),
+                     matrix(arrays.weights, layout.projection), doutput.data(), hidden, begin);
         } else doutput = dstate;
         std::fill(dstate.begin(), dstate.end(), 0.0); // from here of what it started from
         for (std::size_t i = 0; i < count; ++i) {
@@ -52,9 +52,9 @@ void run_steps(const Pass &pass, int layer, int direction, const BackwardData &a
                           dc.data() + pass.rows.sequence(row) * pass.cell,
                           dstate.data() + i * proj);
         }
-        add_product(row_major(gates + begin * pass.gates + pass.recurrent, count, layout.h.rows,
-                              pass.gates),
-                    matrix(arrays.weights, layout.h), dstate.data(), proj);
+        pass.add(row_major(gates + begin * pass.gates + pass.recurrent, count, layout.h.rows,
+                           pass.gates),
+                 matrix(arrays.weights, layout.h), dstate.data(), proj, begin);
         for (std::size_t i = 0; i < count; ++i)
             std::copy_n(dstate.data() + i * proj, proj,
                         dh.data() + pass.rows.sequence(begin + i) * proj);
@@ -62,22 +62,22 @@ void run_steps(const Pass &pass, int layer, int direction, const BackwardData &a
 }
 
 // Adds what the deltas of one pseudo-layer give to the gradients of its inputs.
-void add_input_gradients(const Pass &pass, int layer, const Layout &layout, const double *weights,
-                         const double *gates, std::vector<double> &dinputs) {
+void add_input_gradients(const NetworkPass &pass, int layer, const Layout &layout,
+                         const double *weights, const double *gates, std::vector<double> &dinputs) {
     const std::size_t side = pass.gates - pass.recurrent, in = pass.inputs(layer);
     if (layer == 0 && pass.network.skip_input)
         for (std::size_t row = 0; row < pass.rows.count(); ++row)
             for (std::size_t i = 0; i < side; ++i)
                 dinputs[row * in + i % in] += gates[row * pass.gates + i];
     else
-        add_product(row_major(gates, pass.rows.count(), side, pass.gates),
-                    matrix(weights, layout.x), dinputs.data(), in);
+        pass.add(row_major(gates, pass.rows.count(), side, pass.gates), matrix(weights, layout.x),
+                 dinputs.data(), in);
 }
 
 } // namespace
 
 void backward_data(const Network &network, const Batch &batch, const BackwardData &arrays) {
-    const Pass pass(network, batch);
+    const NetworkPass pass(network, batch);
     std::vector<double> doutputs = arrays.dy ? gathered(pass.rows, arrays.dy, pass.outputs)
                                              : copied(nullptr, pass.rows.count() * pass.outputs);
     for (int layer = network.num_layers - 1; layer >= 0; --layer) {

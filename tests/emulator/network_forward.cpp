@@ -9,7 +9,7 @@ namespace emulator {
 namespace {
 
 // What does not depend on h, for all steps at once.
-void start_gates(const Pass &pass, int layer, const Layout &layout, const double *weights,
+void start_gates(const NetworkPass &pass, int layer, const Layout &layout, const double *weights,
                  const std::vector<double> &inputs, double *gates) {
     const std::size_t width = pass.gates, side = width - pass.recurrent;
     std::fill_n(gates, pass.rows.count() * width, 0.0);
@@ -24,11 +24,12 @@ void start_gates(const Pass &pass, int layer, const Layout &layout, const double
                 sums[i] += inputs[row * pass.hidden + i % pass.hidden];
     }
     const std::size_t in = pass.inputs(layer);
-    add_product(row_major(inputs.data(), pass.rows.count(), in, in),
-                matrix(weights, layout.x).transposed(), gates, width);
+    pass.add(row_major(inputs.data(), pass.rows.count(), in, in),
+             matrix(weights, layout.x).transposed(), gates, width);
 }
 
-void run_steps(const Pass &pass, int layer, int direction, const Forward &arrays, double *tape) {
+void run_steps(const NetworkPass &pass, int layer, int direction, const Forward &arrays,
+               double *tape) {
     const Network &network = pass.network;
     const int place = pass.pseudo_layer(layer, direction);
     const Layout &layout = pass.layout(place);
@@ -43,9 +44,9 @@ void run_steps(const Pass &pass, int layer, int direction, const Forward &arrays
         const int step = pass.step(turn, direction);
         const std::size_t begin = pass.rows.begin(step), end = pass.rows.end(step);
         const std::vector<double> before = h.before(begin, end);
-        add_product(row_major(before.data(), end - begin, pass.proj, pass.proj),
-                    matrix(arrays.weights, layout.h).transposed(),
-                    gates + begin * pass.gates + pass.recurrent, pass.gates);
+        pass.add(row_major(before.data(), end - begin, pass.proj, pass.proj),
+                 matrix(arrays.weights, layout.h).transposed(),
+                 gates + begin * pass.gates + pass.recurrent, pass.gates, begin);
         for (std::size_t row = begin; row < end; ++row) {
             double *output = outputs + row * pass.outputs;
             cell_forward(network, gates + row * pass.gates, h.before(row), c.before(row),
@@ -54,14 +55,14 @@ void run_steps(const Pass &pass, int layer, int direction, const Forward &arrays
             if (network.projects()) std::fill_n(output, pass.proj, 0.0);
         }
         if (network.projects())
-            add_product(
+            pass.add(
                 row_major(projected + begin * pass.hidden, end - begin, pass.hidden, pass.hidden),
                 matrix(arrays.weights, layout.projection).transposed(),
-                outputs + begin * pass.outputs, pass.outputs);
+                outputs + begin * pass.outputs, pass.outputs, begin);
     }
 }
 
-void give_states(const Pass &pass, const States &states, std::size_t width, double *final) {
+void give_states(const NetworkPass &pass, const States &states, std::size_t width, double *final) {
     if (!final) return;
     for (std::size_t sequence = 0; sequence < pass.batch_size; ++sequence)
         std::copy_n(states.last(sequence), width, final + sequence * width);
@@ -70,7 +71,7 @@ void give_states(const Pass &pass, const States &states, std::size_t width, doub
 } // namespace
 
 void forward(const Network &network, const Batch &batch, const Forward &arrays) {
-    const Pass pass(network, batch);
+    const NetworkPass pass(network, batch);
     std::vector<double> own(arrays.tape ? 0 : pass.tape.count());
     double *tape = arrays.tape ? arrays.tape : own.data();
     for (int layer = 0; layer < network.num_layers; ++layer) {

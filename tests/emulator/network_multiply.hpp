@@ -11,6 +11,9 @@ struct View {
     std::size_t rows, cols;
     std::size_t row_stride, col_stride;
 
+    View row(std::size_t at) const {
+        return {data + at * row_stride, 1, cols, row_stride, col_stride};
+    }
     View transposed() const { return {data, cols, rows, col_stride, row_stride}; }
 };
 

@@ -8,10 +8,11 @@
 
 namespace emulator {
 
-struct Pass {
-    Pass(const Network &network, const Batch &batch);
+struct NetworkPass {
+    NetworkPass(const Network &network, const Batch &batch);
 
     const Network &network;
+    const Order &order; // of the batch
     const Rows rows;
     const Tape tape;
     const std::vector<Layout> layouts;
@@ -41,6 +42,12 @@ struct Pass {
     int step(int turn, int direction) const { return direction == 0 ? turn : steps - 1 - turn; }
     States hidden_states(int layer, int direction, const double *hx, const double *values) const;
     States cell_states(int layer, int direction, const double *cx, const double *values) const;
+
+    // c += a × b, with rows that are those of the batch from `first` on.
+    void add(const View &a, const View &b, double *c, std::size_t c_stride,
+             std::size_t first = 0) const;
+    // c += a^T × b, sums over all rows of the batch.
+    void add_over_rows(const View &a, const View &b, double *c, std::size_t c_stride) const;
 
     // Multiplies the inputs of a layer (or their gradients) with its dropout factors.
     void drop(int layer, const double *mask, std::vector<double> &inputs) const;

@@ -20,4 +20,7 @@ std::optional<double> read_number(const std::string &text);
 // One more fault, as the setting `fault` says it. The same one twice is one.
 void add_fault(const std::string &text);
 
+// What a fault of the card's memory does; null in a library that has none.
+extern void (*memory_fault)(const Due &due);
+
 } // namespace emulator

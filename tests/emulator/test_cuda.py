@@ -120,6 +120,20 @@ def test_memory_ends(answer: Answer) -> None:
     assert full == [OUT_OF_MEMORY, OUT_OF_MEMORY, OUT_OF_MEMORY, 0, OUT_OF_MEMORY]
 
 
+def test_memory_is_given_out_first_fit_and_breaks_up(answer: Answer) -> None:
+    # Of 64 MiB in blocks of 10, 10, 20 and 10 the last 14 are free; then the first 10, and the 20;
+    # 5 of the first 10 are taken again.
+    said = answer("card_scenes:gaps", memory_bytes=64 << 20)
+    assert said == [14, 14, 14, 24, 20, 44, 20, 39, 64]
+
+
+def test_free_memory_is_told_in_steps(answer: Answer) -> None:
+    step, card = 2 << 20, 64 << 20
+    sizes = [4096, step - 8192, 4096, 512]
+    said = answer("card_scenes:told_free", sizes, memory_bytes=card, memory_step_bytes=step)
+    assert said == [card, card - step, card - step, card - step, card - 2 * step]
+
+
 def test_untouched_memory_costs_nothing(answer: Answer) -> None:
     said = answer("card_scenes:untouched", memory_bytes=16 << 30)
     assert said["end"] == [255]

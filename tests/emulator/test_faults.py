@@ -106,11 +106,17 @@ def test_faults_of_cudnn_are_counted_from_when_they_were_set(answer: Answer) -> 
         ("throttle=after:1", "'after:1' is no value of the setting throttle"),
         ("outliers=2:10", "'2:10' is no value of the setting outliers"),
         ("compute_capability=9", "'9' is no value of the setting compute_capability"),
+        ("wrong=order_graph,rain", "'order_graph,rain' is no value of the setting wrong"),
+        ("wrong=inference,", "'inference,' is no value of the setting wrong"),
         ("fault=oom", "there is no @FUNCTION"),
         ("fault=oom@cuMalloc", "nothing calls cuMalloc"),
         ("fault=rain@cuInit", "there is no kind rain"),
         ("fault=status:BAD_PARAM@cuInit", "'BAD_PARAM' cannot be done there"),
         ("fault=nan:z@cudnnRNNForward", "'z' cannot be done there"),
+        ("fault=leak_device@cuInit", "'' cannot be done there"),
+        ("fault=leak_host:0@cuInit", "'0' cannot be done there"),
+        ("fault=fragment:x@cuInit", "'x' cannot be done there"),
+        ("memory_step_bytes=2M", "'2M' is no value of the setting memory_step_bytes"),
         ("fault=nan:y@cuInit", "'y' cannot be done there"),
         ("fault=oom@cuInit:0", "after the function may stand N, N+ or *"),
     ],
@@ -167,3 +173,26 @@ def test_who_tidies_up_is_not_reported(answer: Answer) -> None:
 def test_a_leak_can_be_planted(scene: Scene, function: str, kind: str) -> None:
     played = scene("fault_scenes:leave", [], fault=f"leak@{function}")
     assert played.violations == [f"cuDevicePrimaryCtxRelease_v2: 1 {kind} left behind"]
+
+
+def test_memory_of_the_card_leaks(scene: Scene) -> None:
+    fault = "leak_device:4096@cudnnRNNForward:2+"
+    played = scene("card_scenes:spoiled", "cudnnRNNForward", 3, memory_bytes=64 << 20, fault=fault)
+    assert [used for used, _ in played.answer] == [0, 0, 4096, 8192]
+    assert played.violations == ["cuDevicePrimaryCtxRelease_v2: 2 allocation left behind"]
+
+
+def test_memory_of_the_card_breaks_up(scene: Scene) -> None:
+    fault = "fragment:1048576@cudnnRNNForward:*"
+    played = scene("card_scenes:spoiled", "cudnnRNNForward", 4, memory_bytes=65 << 20, fault=fault)
+    mib = 1 << 20
+    # A MiB is taken at first; what is in use stays the same, and the other 64 are cut in halves.
+    assert [used for used, _ in played.answer] == [0, mib, mib, mib, mib]
+    assert [block for _, block in played.answer] == [64, 64, 32, 32, 16]
+
+
+def test_memory_of_the_host_leaks(answer: Answer) -> None:
+    fault = "leak_host:4096@cudnnRNNForward:*"
+    grown = answer("card_scenes:host_growth", "cudnnRNNForward", 1000, fault=fault)
+    assert 4000 * 1000 <= grown < 4200 * 1000
+    assert answer("card_scenes:host_growth", "cudnnRNNForward", 1000) < 100_000
