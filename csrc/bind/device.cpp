@@ -3,6 +3,7 @@
 
 #include "bind/bind.hpp"
 #include "cuda/arena.hpp"
+#include "cuda/memory.hpp"
 #include "rnn/handle.hpp"
 
 #include <pybind11/stl.h>
@@ -60,6 +61,19 @@ py::dict facts(const Context &context) {
     return dict;
 }
 
+py::dict memory(const Context &context) {
+    DeviceMemory memory;
+    {
+        const py::gil_scoped_release release;
+        memory = device_memory(context);
+    }
+    py::dict dict;
+    dict["total_bytes"] = memory.total;
+    dict["free_bytes"] = memory.free;
+    dict["room_bytes"] = memory.room;
+    return dict;
+}
+
 } // namespace
 
 // The GIL is released wherever the driver or cuDNN may wait for the device: the worker can then
@@ -82,6 +96,10 @@ void bind_device(py::module_ &module) {
              py::keep_alive<1, 2>(), Released())
         .def("facts", &facts, "What the driver says about the device.")
         .def("free_bytes", &Context::free_bytes, Released(), "Free device memory.")
+        .def("memory", &memory,
+             "Its memory; small blocks are taken and given back to see more than the driver says.")
+        .def("largest_block", &largest_block, Released(),
+             "The largest block that can be had, in whole MiB, by taking blocks.")
         .def("synchronize", &Context::synchronize, Released(), "Waits for the device.")
         .def("close", &Context::close, Released(),
              "Closes what still lives on the device, then releases the primary context.");

@@ -39,11 +39,13 @@ void Context::synchronize() const {
     PYHARNESS_CUDA(driver_, cuCtxSynchronize)();
 }
 
-std::size_t Context::free_bytes() const {
+std::size_t Context::free_bytes() const { return memory().first; }
+
+std::pair<std::size_t, std::size_t> Context::memory() const {
     use();
     std::size_t free = 0, total = 0;
     PYHARNESS_CUDA(driver_, cuMemGetInfo_v2)(&free, &total);
-    return free;
+    return {free, total};
 }
 
 int Context::attribute(int which) const {

@@ -4,6 +4,7 @@
 #include "cuda/driver.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pyharness {
@@ -53,6 +54,7 @@ class Context {
     bool try_use() const noexcept;
     void synchronize() const;
     std::size_t free_bytes() const;
+    std::pair<std::size_t, std::size_t> memory() const; // free and total bytes
     DeviceFacts facts() const;
     int attribute(int which) const;
 

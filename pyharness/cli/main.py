@@ -19,6 +19,7 @@ from pyharness.cli import (
     accuracy,
     audit,
     bench,
+    check,
     determinism,
     diff,
     doctor,
@@ -31,6 +32,7 @@ from pyharness.cli import (
     releases,
     replay,
     rules,
+    soak,
     try_,
 )
 from pyharness.errors import EXIT_ENVIRONMENT, EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
@@ -70,8 +72,10 @@ for _name, _module in (
     ("memory", memory),
     ("bench", bench),
     ("accuracy", accuracy),
+    ("check", check),
     ("determinism", determinism),
     ("drift", drift),
+    ("soak", soak),
     ("diff", diff),
     ("rules", rules),
     ("replay", replay),

@@ -17,6 +17,7 @@ from pyharness.device import core
 from pyharness.device.bench import Bench
 from pyharness.device.child import prepare
 from pyharness.device.load import Load
+from pyharness.device.memory import memory_now
 from pyharness.device.peak import measure_peak
 from pyharness.spec import messages as m
 from pyharness.spec.device_facts import EMULATOR_SYMBOL
@@ -95,8 +96,8 @@ class _Session:
                 yield self._made(request, self._plan)
             case m.LoadPlan(settings, count):
                 yield from self._loaded(settings, count)
-            case m.MeasurePeak(ordinal, data_type, math_type):
-                yield measure_peak(ordinal, data_type, math_type)
+            case m.MeasurePeak() | m.AskMemory():
+                yield self._looked_at(request)
             case m.ClosePlan(memory):
                 self._close_plan()
                 if memory and self._arena is not None:
@@ -117,6 +118,7 @@ class _Session:
         self._device = device = _core.Device(driver, ordinal)
         self._arena = _core.Arena(device)
         emulated = driver.emulated or self._library.has(EMULATOR_SYMBOL)
+        self._bench.copies.ordinal = None if emulated else ordinal
         return m.DeviceOpened({**device.facts(), "emulated": emulated})
 
     def _run(self, settings: dict[str, Any], until: str) -> Iterator[m.Message]:
@@ -181,6 +183,13 @@ class _Session:
         else:
             records = self._records(plan.run(request.pass_name))
         return m.StageDone(request.pass_name, records, plan.broken_guards())
+
+    def _looked_at(self, request: m.MeasurePeak | m.AskMemory) -> m.Message:
+        """What the device can do, or has left."""
+        if isinstance(request, m.MeasurePeak):
+            return measure_peak(request.ordinal, request.data_type, request.math_type)
+        assert self._device is not None
+        return memory_now(self._device, request.largest)
 
     def _loaded(self, settings: dict[str, Any] | None, count: int) -> Iterator[m.Message]:
         """Begins a load, or ends the one that is there."""

@@ -15,6 +15,7 @@ from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.ledger import Death
 from pyharness.spec.plan_settings import plan_settings
 from pyharness.spec.problem import Problem
+from pyharness.spec.soak import MEMORY
 from pyharness.spec.stage_results import CaseResult, Outcome, StageResult
 from pyharness.spec.stages import CALLS, STAGES, stages_until
 from pyharness.spec.timed import CLOSE
@@ -25,6 +26,7 @@ FIRST_TIMEOUT_S = 60.0  # of what a process does first: kernels are loaded and c
 _FILLED_BYTES_PER_S = 100e6
 _PATIENCE_S = 5.0
 NO_PEAK = m.Peak(None, None, "an emulated card has no peak")
+_CALLS = {**CALLS, MEMORY: "cuMemGetInfo_v2"}
 _PEAK_TIMEOUT_S = 120.0  # CuPy and cuBLAS are loaded first
 
 
@@ -253,6 +255,18 @@ class Runner:
         if not isinstance(answer, m.Done):
             raise self.failed(CLOSE, answer)
 
+    def memory(self, largest: bool = False) -> m.MemoryTold:
+        """What memory device and process have now.
+
+        ``largest``  with the largest free block: blocks are taken to find it, and until they are
+                     given back nobody else has that memory.
+        Raises       StageFailed if the process failed.
+        """
+        answer = self.ask(m.AskMemory(largest), self.limit_s(MEMORY))
+        if not isinstance(answer, m.MemoryTold):
+            raise self.failed(MEMORY, answer)
+        return answer
+
     def ask(
         self, message: m.Message, timeout_s: float, frame: bytes | None = None
     ) -> m.Message | Death:
@@ -287,7 +301,7 @@ class Runner:
 
         Raises  HarnessError if the runner refused to be asked: a defect of ours.
         """
-        call = self._trace.read()[1] or CALLS.get(stage, "")
+        call = self._trace.read()[1] or _CALLS.get(stage, "")
         result = failure_of(stage, call, answer, self.facts.provenance)
         self.broken |= result.outcome == "failed"
         return StageFailed(result)

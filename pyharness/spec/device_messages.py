@@ -71,6 +71,32 @@ class MeasurePeak:
 
 
 @dataclass(frozen=True, slots=True)
+class AskMemory:
+    """Say what memory device and process have now; ``largest``: the largest free block, too."""
+
+    kind: ClassVar[str] = "ask_memory"
+    largest: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTold:
+    """Memory in bytes.
+
+    ``free_bytes``     of the device, as the driver says it.
+    ``room_bytes``     what small blocks can be had of beside that: it is in steps on some cards.
+    ``largest_bytes``  the largest block that could be had; None if it was not asked for.
+    ``host_bytes``     of the process alone: resident or swapped out, without what files back.
+    """
+
+    kind: ClassVar[str] = "memory_told"
+    total_bytes: int
+    free_bytes: int
+    room_bytes: int
+    largest_bytes: int | None
+    host_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceOpened:
     """The device is there; ``facts`` are those of spec.device_facts.DeviceFacts."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar, get_args
 
 from pyharness.spec.device_messages import (
+    AskMemory,
     Capture,
     Captured,
     ClosePlan,
@@ -20,6 +21,7 @@ from pyharness.spec.device_messages import (
     DeviceOpened,
     Filling,
     MeasurePeak,
+    MemoryTold,
     NoMemory,
     NoSuchDevice,
     OpenDevice,
@@ -33,6 +35,7 @@ from pyharness.spec.device_messages import (
 from pyharness.spec.peer_messages import ModulePrepared, PeerReady, PrepareModule
 from pyharness.spec.result_messages import (
     BufferRead,
+    BuffersKept,
     CompareBuffers,
     Compared,
     DescribePlan,
@@ -52,8 +55,10 @@ from pyharness.spec.result_messages import (
 )
 
 __all__ = [
+    "AskMemory",
     "AskVersion",
     "BufferRead",
+    "BuffersKept",
     "Capture",
     "Captured",
     "ClosePlan",
@@ -73,6 +78,7 @@ __all__ = [
     "KeepBuffers",
     "LoadPlan",
     "MeasurePeak",
+    "MemoryTold",
     "Message",
     "ModulePrepared",
     "NameStatuses",
@@ -238,6 +244,8 @@ Message = (
     | Sampled
     | CudaFailed
     | CudnnRefused
+    | AskMemory
+    | MemoryTold
     | MeasurePeak
     | Peak
     | PrepareModule
@@ -258,6 +266,7 @@ Message = (
     | DigestBuffers
     | PlanDescribed
     | BufferRead
+    | BuffersKept
     | Compared
     | Digested
     | Refused

@@ -6,5 +6,11 @@ from pyharness.spec.columns import Column
 from pyharness.spec.device_tables import DEVICE_TABLES
 from pyharness.spec.host_tables import HOST_TABLES
 from pyharness.spec.result_tables import RESULT_TABLES
+from pyharness.spec.soak import SOAK_TABLES
 
-TABLES: dict[str, tuple[Column, ...]] = {**HOST_TABLES, **DEVICE_TABLES, **RESULT_TABLES}
+TABLES: dict[str, tuple[Column, ...]] = {
+    **HOST_TABLES,
+    **DEVICE_TABLES,
+    **RESULT_TABLES,
+    **SOAK_TABLES,
+}

@@ -19,6 +19,7 @@ from pyharness.cli import (
     accuracy,
     audit,
     bench,
+    check,
     determinism,
     diff,
     doctor,
@@ -32,6 +33,7 @@ from pyharness.cli import (
     releases,
     replay,
     rules,
+    soak,
     try_,
 )
 from pyharness.errors import HarnessError
@@ -48,8 +50,10 @@ COMMANDS = {
     "audit": audit,
     "bench": bench,
     "accuracy": accuracy,
+    "check": check,
     "determinism": determinism,
     "drift": drift,
+    "soak": soak,
     "releases": releases,
     "fetch": fetch,
     "presets": presets,

@@ -17,8 +17,10 @@ from pyharness.releases import locate
     [
         ["bench", "--cudnn", "9.28.0.42"],
         ["accuracy", "--cudnn", "9.28.0.42"],
+        ["check", "--cudnn", "9.28.0.42"],
         ["determinism", "--cudnn", "9.28.0.42"],
         ["drift", "9.13.0.50", "9.28.0.42"],
+        ["soak", "--cudnn", "9.28.0.42"],
     ],
     ids=lambda words: words[0],
 )

@@ -118,6 +118,35 @@ def test_the_calls_that_decide(start: Callable[..., Any]) -> None:
     ]
 
 
+def test_the_memory_of_device_and_process(start: Callable[..., Any]) -> None:
+    step, card = 2 << 20, 1 << 30
+    with start(memory_bytes=card, memory_step_bytes=step) as runner:
+        before = runner.memory(largest=True)
+        assert (before.total_bytes, before.free_bytes, before.room_bytes) == (card, card, 0)
+        assert before.largest_bytes == card
+        runner.stages(parse_problem(SMALL), "forward_inference")
+        taken = runner.memory()
+        assert taken.largest_bytes is None
+        used = card - taken.free_bytes - taken.room_bytes
+        # Of the plan, most of it to flush the emulated cache of 40 MiB.
+        assert 80 << 20 <= used < 96 << 20
+        assert taken.free_bytes % step == 0
+        assert taken.host_bytes > 1 << 20
+        runner.close_plan(memory=True)
+        after = runner.memory(largest=True)
+        assert after.free_bytes + after.room_bytes == card
+        assert after.largest_bytes == card
+
+
+def test_a_device_that_fails_while_it_is_looked_at(start: Callable[..., Any]) -> None:
+    with (
+        start(fault="sticky@cuMemGetInfo_v2") as runner,
+        pytest.raises(StageFailed, match=r"^memory, cuMemGetInfo_v2: .*CUDA_ERROR_ILLEGAL_"),
+    ):
+        runner.memory()
+    assert runner.broken
+
+
 def test_sizes_alone_take_no_memory(start: Callable[..., Any]) -> None:
     big = parse_problem(
         ["hidden_size=4096", "num_layers=4", "batch_size=512", "max_seq_length=500"]
