@@ -17,23 +17,23 @@ from pyharness.reference.arrays import Array
 from pyharness.reference.held import held_bytes
 from pyharness.reference.layouts import numbers, unpack
 from pyharness.reference.network import Backward, Forward, Network, backward, forward
-from pyharness.reference.tolerances import scales, signs_matter, threshold
+from pyharness.reference.tolerances import near_turn, scales, threshold
 from pyharness.spec.enums import DATA_TYPE, LAYOUT, MATH_TYPE
-from pyharness.spec.plan_settings import plan_settings
+from pyharness.spec.plan_settings import drops, plan_settings
 from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import StageResult
-from pyharness.spec.stages import CALLS, PASSES, blocked_by
+from pyharness.spec.stages import CALLS, PASSES, blocked_by, needed_passes
 from pyharness.spec.tensors import WRITTEN
 
 _SERIES = ("x", "y", "dx", "dy")
 _DROPPED = "dropout draws factors of its own, which the reference does not know"
 _RECTIFIED = (
-    "a rectifier near zero may be on for the device and off for the truth: in such types it turns "
-    "gradients on and off"
+    "a rectifier is so near to zero that it may be on for the device and off for the truth, which "
+    "turns gradients on and off"
 )
 _CLIPPED = (
-    "a cell state near its limit may be clipped for the device and not for the truth: in such "
-    "types it turns gradients on and off"
+    "a cell state is so near to its limit that it may be clipped for the device and not for the "
+    "truth, which turns gradients on and off"
 )
 
 
@@ -91,12 +91,6 @@ def measure(bench: Workbench, problem: Problem, passes: Sequence[str]) -> Accura
         except StageFailed as error:
             ended[name] = replace(error.result, stage=name)
     return AccuracyCase(tuple(found), (*ended.values(), *closed(bench)))
-
-
-def needed_passes(passes: Sequence[str]) -> list[str]:
-    """The passes, in order, with those that they need."""
-    last = max((PASSES.index(name) for name in passes), default=-1)
-    return [p for i, p in enumerate(PASSES[: last + 1]) if p in passes or i > 0]
 
 
 def _skipped(bench: Workbench, stage: str, why: str) -> StageResult:
@@ -277,18 +271,22 @@ class _Truth:
 
     def _drops(self, pass_name: str) -> bool:
         """Whether dropout changes what a pass gives."""
-        rate = self._settings["dropout_rate"] if self._settings["dropout"] == 1 else 0.0
-        return rate > 0 and self._shape.num_layers > 1 and pass_name != PASSES[0]
+        return drops(self._problem) and pass_name != PASSES[0]
 
     def _doubt(self, pass_name: str) -> str:
         """Why a difference says nothing; empty where it does."""
         if self._drops(pass_name):
             return _DROPPED
-        if not pass_name.startswith("backward") or not signs_matter(*self._types):
+        if not pass_name.startswith("backward") or not self._near_turn:
             return ""
-        if self._shape.cell_mode == "rnn_relu":
-            return _RECTIFIED
-        return _CLIPPED if self._network.clip is not None else ""
+        return _RECTIFIED if self._shape.cell_mode == "rnn_relu" else _CLIPPED
+
+    @cached_property
+    def _near_turn(self) -> bool:
+        scale = scales(self._outputs, self._types[0])["y"]
+        return near_turn(
+            self._network, self._ahead, scale * threshold(self._problem, "y", *self._types)
+        )
 
 
 def _there(arrays: Mapping[str, Array | None]) -> dict[str, Array]:

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from pyharness.cli.options import Axes, Cudnn, Device, Json, Out, ProblemSetName, Timeout, Words
+from pyharness.cli.options import (
+    Axes,
+    Cudnn,
+    Device,
+    Json,
+    Logs,
+    Out,
+    ProblemSetName,
+    Timeout,
+    Words,
+)
 
 _GATES = ("beyond", "failed")
 
@@ -16,6 +26,7 @@ def command(
     problem: Words = None,
     preset: ProblemSetName = None,
     axis: Axes = None,
+    log: Logs = None,
     device: Device = None,
     out: Out = None,
     fail_on: Annotated[
@@ -35,21 +46,22 @@ def command(
     The inputs and weights are read back, so that the truth is made of exactly these numbers.
     """
     from pyharness.api.accuracy import measure_release
+    from pyharness.api.chosen_problems import chosen_problems
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
+    from pyharness.cli.gates import leave_by
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
+    from pyharness.errors import EXIT_INTERRUPTED, unknown_name
     from pyharness.present.accuracy import accuracy_data, render_accuracy
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
-    from pyharness.space.problems import problems_from
     from pyharness.store.reading import read_rows
 
     gates = [g.strip() for g in fail_on.split(",") if g.strip()]
     for gate in gates:
         if gate not in _GATES:
             raise unknown_name("result", gate, _GATES)
-    problems = problems_from(preset, axis or [], problem or [])
+    problems = chosen_problems(preset, axis or [], problem or [], log or [])
     require_driver()
     with shown("cases") as progress:
         release = resolve(cudnn, full=True, progress=fetching(cudnn, progress))
@@ -63,10 +75,9 @@ def command(
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
+    verdicts = run.manifest.results["verdicts"]
     counts = {
-        "beyond": run.manifest.results["verdicts"].get("beyond", 0),
+        "beyond": verdicts.get("beyond", 0),
         "failed": run.manifest.results["statuses"].get("failed", 0),
     }
-    if found := [f"{g} ({counts[g]:,})" for g in gates if counts[g]]:
-        typer.echo(f"gate: {', '.join(found)}", err=True)
-        raise typer.Exit(EXIT_GATE)
+    leave_by(gates, counts, {} if "within" in verdicts else {"beyond": "no tensor has a verdict"})

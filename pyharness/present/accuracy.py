@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyharness.present.accuracy_settings import settings_data, settings_lines
 from pyharness.present.units import WIDTH, count_text, share_text, wrapped
 
 Row = Mapping[str, Any]
@@ -34,6 +35,7 @@ def render_accuracy(rows: Sequence[Row], manifest: Mapping[str, Any]) -> str:
         lines.append(f"and {len(tensors) - _MOST_LINES:,} more: see accuracy.parquet")
     repeat = _command(manifest)
     for part in (
+        settings_lines(tensors),
         _beyond(tensors, repeat),
         _scales(tensors),
         _untold(tensors),
@@ -45,7 +47,12 @@ def render_accuracy(rows: Sequence[Row], manifest: Mapping[str, Any]) -> str:
 
 def accuracy_data(rows: Sequence[Row], manifest: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """The same as plain data, for JSON."""
-    return {"folder": folder, **manifest, "accuracy": list(rows)}
+    return {
+        "folder": folder,
+        **manifest,
+        "settings": settings_data(rows),
+        "accuracy": list(rows),
+    }
 
 
 def _worst_first(tensors: Sequence[Row]) -> list[Row]:

@@ -84,16 +84,15 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Rnn:
-    """h = f(x + h), f tanh or the rectifier."""
+    """h = f(x + h), f tanh or the rectifier; kept is what f gives, or what the rectifier gets."""
 
     relu: bool
     slots: int = 1
 
     def forward(self, from_x: Array, from_h: Array, before: States, kept: Array) -> Step:
         """See Cell."""
-        total = from_x + from_h
-        kept[:] = np.maximum(total, 0) if self.relu else np.tanh(total)
-        return Step(kept, before.c)
+        kept[:] = from_x + from_h if self.relu else np.tanh(from_x + from_h)
+        return Step(np.maximum(kept, 0) if self.relu else kept, before.c)
 
     def backward(self, kept: Array, _before: States, doutput: Array, dc: Array) -> StepGradients:
         """See Cell."""

@@ -63,6 +63,17 @@ def plan_settings(problem: Problem) -> dict[str, Any]:
     return settings
 
 
+def drops(problem: Problem) -> bool:
+    """Whether training drops anything of a problem.
+
+    Raises  UsageError as plan_settings does.
+    Source  cuDNN's manual, cudnnSetRNNDescriptor_v8: dropout is applied between layers, so that a
+            network of one has none.
+    """
+    of = plan_settings(problem)
+    return bool(of["dropout"]) and of["dropout_rate"] > 0 and of["num_layers"] > 1
+
+
 def _check(problem: Problem) -> None:
     for name, only in _OF_THE_HOST.items():
         if problem.given.get(name, only) != only:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from pyharness.errors import unknown_name
 from pyharness.spec.calls import HOST_STAGES
@@ -53,3 +53,9 @@ def blocked_by(stage: str, ended: Collection[str]) -> str | None:
         if found is not None:
             return found
     return None
+
+
+def needed_passes(passes: Sequence[str]) -> list[str]:
+    """The passes, in order, with those that they need."""
+    last = max((PASSES.index(name) for name in passes), default=-1)
+    return [p for i, p in enumerate(PASSES[: last + 1]) if p in passes or i > 0]

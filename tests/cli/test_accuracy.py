@@ -8,14 +8,18 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from pyharness.releases import Release
 from tests.cli import test_main, test_map_stages
 from tests.cli.test_main import Run
 from tests.cli.test_map_stages import Emulate
+from tests.logs.items import record
+from tests.logs.test_real_logs import base
 
 run = test_main.run  # the fixtures
 emulate = test_map_stages.emulate
@@ -70,9 +74,29 @@ def test_json_is_all_of_it(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     said = run("accuracy", "--cudnn", emulate(), *SMALL, "--out", out, "--json")
     assert (said.code, said.err) == (0, "")
     data = json.loads(said.out)
+    assert [s["tensors"] for s in data.pop("settings")] == [len(data["accuracy"])]
     assert data.pop("accuracy") == pq.read_table(out / "accuracy.parquet").to_pylist()
     assert data.pop("folder") == str(out)
     assert data == json.loads((out / "run.json").read_text())
+
+
+def test_the_problems_of_a_log(
+    run: Run, emulate: Emulate, cudnn: Callable[[str], Release], tmp_path: Path
+) -> None:
+    small = {"max_seq_length": 3, "seq_lengths": [3, 2, 1], "hidden_size": 6, "num_layers": 2}
+    items = [{**base(**small), "proj_size": 6, "data_type": 0, "math_prec": 0, "layout": 1}]
+    log = record(cudnn("9.28.0.42"), [*items, *items], tmp_path / "api.log")
+    for command, sides in (("accuracy", ["--cudnn", emulate()]), ("drift", [emulate(), emulate()])):
+        out = tmp_path / command
+        said = run(command, *sides, "--log", log, "--out", out)
+        assert (said.code, said.err) == (0, "")
+        assert " of log api.log" in said.out.splitlines()[0]
+        rows = pq.read_table(out / f"{command}.parquet").to_pylist()
+        assert {(r["hidden_size"], r["seq_lengths"]) for r in rows} == {(6, "[3,2,1]")}
+        assert {r["verdict"] for r in rows} <= {"within", "same"}
+        assert len({r["problem"] for r in rows}) == 1
+        both = run(command, *sides, "--log", log, *SMALL, "--out", tmp_path / "no")
+        assert (both.code, "--log brings its own problems" in both.err) == (2, True)
 
 
 def test_ctrl_c_and_the_same_command_again(emulate: Emulate, tmp_path: Path) -> None:

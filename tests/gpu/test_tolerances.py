@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.gpu.tolerances import TF32, relu_gradients, tolerance, uses_tf32
+from tests.gpu.tolerances import TF32, relu_gradients, signs_matter, tolerance, uses_tf32
 from tests.oracle.network import Array, Network, Tensors, run
 
 DTYPES = {
@@ -127,4 +127,18 @@ def test_only_float_may_use_tensorfloat32() -> None:
     ]
     assert not uses_tf32("half", "default_math")
     # One step of one layer: two products of two operands, each rounded to 11 bits.
-    assert tolerance("float", "default_math", 1, 1) == pytest.approx(4 * 2**0.5 * TF32, rel=1e-3)
+    assert tolerance("float", "default_math", 1, 1) == pytest.approx(4 * 4**0.5 * TF32, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("types", "matter"),
+    [
+        (("double", "default_math"), False),
+        (("float", "fma_math"), False),
+        (("float", "default_math"), True),
+        (("half", "fma_math"), True),
+        (("bfloat16", "fma_math"), True),
+    ],
+)
+def test_signs_matter_where_a_rounding_is_coarse(types: tuple[str, str], matter: bool) -> None:
+    assert signs_matter(*types) == matter

@@ -43,7 +43,7 @@ PLANTED = [
     ("gru", "cells", "dnew * r)", "dnew)"),
     ("gru", "cells", "            doutput * z,", "            doutput * 0,"),
     ("gru", "cells", "dnew * recurrent * r", "dnew * r"),
-    ("relu", "cells", "kept > 0", "kept >= 0"),
+    ("relu", "cells", "kept > 0", "kept > -1"),
     ("tanh", "cells", "1 - kept**2", "1 - kept"),
     ("lstm", "rows", "-self.lengths, kind", "self.lengths, kind"),
     ("lstm", "rows", "reversed(steps) if reverse else steps", "steps"),

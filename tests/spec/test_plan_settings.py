@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyharness.errors import UsageError
-from pyharness.spec.plan_settings import plan_settings
+from pyharness.spec.plan_settings import drops, plan_settings
 from pyharness.spec.problem import parse_problem
 
 # Enumerators as cuDNN's headers number them.
@@ -137,3 +137,16 @@ def test_what_no_run_has_is_refused(words: list[str], message: str, hint: str) -
         of(*words)
     assert message in caught.value.message
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("words", "dropped"),
+    [
+        (["num_layers=2", "dropout_rate=0.5"], True),
+        (["num_layers=1", "dropout_rate=0.5"], False),
+        (["num_layers=2"], False),
+        (["num_layers=2", "dropout_rate=0.5", "dropout=null"], False),
+    ],
+)
+def test_what_drops(words: list[str], dropped: bool) -> None:
+    assert drops(parse_problem(words)) == dropped

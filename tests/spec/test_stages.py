@@ -6,7 +6,15 @@ import pytest
 
 from pyharness.errors import UsageError
 from pyharness.spec.stage_results import outcome_of
-from pyharness.spec.stages import CALLS, NEEDS, STAGES, blocked_by, stages_until
+from pyharness.spec.stages import (
+    CALLS,
+    NEEDS,
+    PASSES,
+    STAGES,
+    blocked_by,
+    needed_passes,
+    stages_until,
+)
 
 
 def test_the_order() -> None:
@@ -35,6 +43,21 @@ def test_the_order() -> None:
 def test_what_blocks_what(ended: tuple[str, ...], blocked: tuple[str, ...]) -> None:
     assert tuple(s for s in STAGES if blocked_by(s, ended)) == blocked
     assert {blocked_by(s, ended) for s in blocked} <= set(ended)
+
+
+@pytest.mark.parametrize(
+    ("passes", "needed"),
+    [
+        ((), ()),
+        (PASSES[:1], PASSES[:1]),
+        (PASSES[1:2], PASSES[1:2]),
+        (PASSES[2:3], PASSES[1:3]),
+        (PASSES[3:], PASSES[1:]),
+        ((PASSES[3], PASSES[0]), PASSES),
+    ],
+)
+def test_passes_with_those_that_they_need(passes: tuple[str, ...], needed: tuple[str, ...]) -> None:
+    assert tuple(needed_passes(passes)) == needed
 
 
 def test_until() -> None:
