@@ -9,12 +9,14 @@ from typing import Any
 
 from pyharness.analyze.comparison import CHANGES, Comparison
 from pyharness.analyze.cost_changes import CostChange
+from pyharness.analyze.drift_changes import DRIFT_CHANGES, DriftChanges
 from pyharness.spec.enums import ENUM_TYPES, appeared
 from pyharness.spec.statuses import known_statuses
 
 # What --fail-on can name, beside the changes of a problem.
 GATES = (
     *CHANGES,
+    *DRIFT_CHANGES,
     "slower",
     "faster",
     "call_removed",
@@ -62,6 +64,7 @@ class MapDiff:
     ``enumerators_known`` both versions are known, so that their headers' enumerators are.
     ``sides``            of each map: release, host, tool_version, started, ended, as in run.json.
     ``notes``            what either run has to say of itself.
+    ``drift``            a run of both on a device; None: none was joined.
     """
 
     release_a: str
@@ -81,6 +84,7 @@ class MapDiff:
     reason_texts: list[ReasonTexts] = field(default_factory=list)
     sides: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    drift: DriftChanges | None = None
 
     @property
     def rows(self) -> int:
@@ -97,10 +101,13 @@ class MapDiff:
             case "other_reason":
                 return self.reasons_by_row
             case _:
-                return True
+                return self.drift is not None or gate not in DRIFT_CHANGES
 
     def count(self, gate: str) -> int:
-        """How much there is of what --fail-on can name: problems, or calls, or enumerators."""
+        """How much there is of what --fail-on can name: problems, or calls, or enumerators.
+
+        Of a drift run that was joined, tensors and passes count, too.
+        """
         match gate:
             case "slower" | "faster":
                 if not self.comparable_costs:
@@ -116,7 +123,8 @@ class MapDiff:
                 return len(self.enumerators_added)
             case _:
                 groups = (g for c in self.calls for g in c.comparison.groups)
-                return sum(g.rows for g in groups if g.change == gate)
+                mapped = sum(g.rows for g in groups if g.change == gate)
+                return mapped + (0 if self.drift is None else self.drift.count(gate))
 
 
 def enumerators_of(version: str | None) -> dict[str, int] | None:

@@ -64,6 +64,13 @@ class CaseRun(ABC, Generic[_R]):
     def results(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """What the manifest says of the rows: statuses, verdicts, failures."""
 
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes the table of the rows into the folder.
+
+        Raises  HarnessError if the disk is full.
+        """
+        write_rows(self.folder / f"{self.kind}.parquet", self.kind, rows)
+
     def go(self, start: Callable[[], _R]) -> None:
         """Every problem that an earlier run has not done."""
         with taken(self.folder, self._fresh) as there:
@@ -124,7 +131,7 @@ class CaseRun(ABC, Generic[_R]):
         found = journal.cases
         known = [(p, found[p.name]) for p in self._problems if p.name in found]
         rows = self.rows(known)
-        write_rows(self.folder / f"{self.kind}.parquet", self.kind, rows)
+        self.write(rows)
         self.manifest.results = {
             "cases": len(known),
             "cases_left": len(self._problems) - len(known),

@@ -1,4 +1,4 @@
-"""changes.parquet: one row for each problem that changed between two maps."""
+"""changes.parquet: one row for each problem that changed between two maps, or in a drift run."""
 
 from __future__ import annotations
 
@@ -85,6 +85,9 @@ def write_changes(diff: MapDiff, folder: Path) -> Path:
         for call in diff.calls:
             for table in _tables(diff, call, schema):
                 writer.write_table(table)
+        if diff.drift is not None:
+            table = pa.Table.from_pylist([dict(row) for row in diff.drift.rows], plain)
+            writer.write_table(table.cast(schema))
     return path
 
 
@@ -102,6 +105,8 @@ def _tables(diff: MapDiff, call: CallDiff, schema: pa.Schema) -> Iterator[pa.Tab
             if column.name in _AXES:
                 array = columns.of_rows(column.name, places + start)
                 array = pa.nulls(len(places), field.type) if array is None else array
+            elif column.since > 1:  # of a drift run alone
+                array = pa.nulls(len(places), field.type)
             else:
                 words = {n: _word(diff, call, g, column.name) for n, g in groups.items()}
                 array = _by_label(block[places], words)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pyharness.analyze.drift_changes import changes_of
 from pyharness.api.case_run import CaseRun, counts, fingerprint, running_release
 from pyharness.api.device import open_runner
 from pyharness.api.diffing import folder_name
@@ -17,6 +18,7 @@ from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.releases.model import Release
 from pyharness.space.problems import NamedProblem, ProblemSet
 from pyharness.store.manifest import Manifest
+from pyharness.store.schema import write_rows
 
 DEFAULT_DRIFT = Path("results/drift")
 _SIDES = ("outcome_a", "outcome_b")
@@ -39,7 +41,9 @@ def drift_between(
     timeout_s: float = DEFAULT_TIMEOUT_S,
     progress: Progress = silent,
 ) -> DriftRun:
-    """Runs problems on two releases, compares all tensors bit by bit, writes table and manifest.
+    """Runs problems on two releases, compares all tensors bit by bit, writes tables and manifest.
+
+    The tables are drift.parquet, and what changed of it as changes.parquet.
 
     Goes on with what an interrupted run left in the folder. After a Ctrl-C the manifest's state is
     ``interrupted``.
@@ -105,6 +109,10 @@ class _Drift(CaseRun[Pair]):
             for named, case in cases
             for row in case["rows"]
         ]
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        super().write(rows)
+        write_rows(self.folder / "changes.parquet", "changes", changes_of(rows))
 
     def results(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         statuses: dict[str, int] = {}

@@ -7,17 +7,22 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from pyharness.api.accuracy_case import closed, needed_passes
+from pyharness.api.accuracy_case import closed
 from pyharness.engine.poisoning import run_poisoned, settle_padding
 from pyharness.engine.runner import Runner, StageFailed
-from pyharness.engine.workbench import Workbench
+from pyharness.engine.workbench import WeightPart, Workbench
 from pyharness.spec.differences import difference
 from pyharness.spec.enums import DATA_TYPE
+from pyharness.spec.geometry import ELEMENT_BYTES
 from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import CaseResult, StageResult
-from pyharness.spec.stages import CALLS, blocked_by
+from pyharness.spec.stages import CALLS, blocked_by, needed_passes
 
 _GIVEN = ("x", "hx", "cx", "dy", "dhy", "dcy", "w")
+_BY_NAME = (
+    "the newer side lays the weights out otherwise: each was written there by its name, and dw is "
+    "compared by name"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,9 @@ def drift_cells(pair: Pair, problem: Problem, passes: Sequence[str]) -> list[dic
     try:
         first, second = _opened(a.open(problem)), _opened(b.open(problem))
         if first.outcome == second.outcome == "passed":
-            apart, note = _given_alike(a, b)
-            found = [_apart(first, second, apart)] if apart else _passes(a, b, problem, passes)
+            data_type = DATA_TYPE.label(problem.value("data_type"))
+            apart, note = _given_alike(a, b, data_type)
+            found = [_apart(first, second, apart)] if apart else _passes(a, b, data_type, passes)
             for cells in found if note else ():
                 cells["reason"] = "; ".join(word for word in (cells["reason"], note) if word)
         else:
@@ -74,28 +80,53 @@ def _opened(case: CaseResult) -> StageResult:
     )
 
 
-def _given_alike(a: Workbench, b: Workbench) -> tuple[str, str]:
-    """Sees to it that both have the same bits of input and weights.
+def _given_alike(a: Workbench, b: Workbench, data_type: str) -> tuple[str, str]:
+    """Sees to it that both have the same numbers as input and weights, bit by bit.
 
     Returns  why that cannot be, and what had to be done for it; empty where there is nothing.
     Raises   StageFailed.
     """
-    if a.weights() != b.weights():
-        return "the releases lay the weights out otherwise: the same bits mean other weights", ""
-    names = [name for name in _GIVEN if name in a.buffers()]
+    shapes = [{p.name: (p.rows, p.cols) for p in bench.weights()} for bench in (a, b)]
+    if shapes[0] != shapes[1]:
+        names = sorted({name for name, _ in shapes[0].items() ^ shapes[1].items()})
+        return f"the releases do not have the same weights: {', '.join(names)}", ""
+    moved = a.weights() != b.weights()
+    names = [name for name in _GIVEN if name in a.buffers() and not (moved and name == "w")]
     before, now = a.digest(names), b.digest(names)
     other = [name for name in names if before[name] != now[name]]
     for name in other:
         b.write(name, a.read(name))
-    return "", f"{', '.join(other)} of the older side written into the newer" if other else ""
+    said = [f"{', '.join(other)} of the older side written into the newer"] if other else []
+    if moved:
+        b.write("w", _placed(a.read("w"), a.weights(), b.read("w"), b.weights(), data_type))
+        said.append(_BY_NAME)
+    return "", "; ".join(said)
+
+
+def _placed(
+    data: bytes,
+    parts: Sequence[WeightPart],
+    into: bytes,
+    places: Sequence[WeightPart],
+    data_type: str,
+) -> bytes:
+    """A weight space with the numbers of another one, each weight where it lies by its name.
+
+    ``into``  what stands between the weights.
+    """
+    begins = {part.name: part.offset for part in places}
+    filled = bytearray(into)
+    for part in parts:
+        size, at = part.rows * part.cols * ELEMENT_BYTES[data_type], begins[part.name]
+        filled[at : at + size] = data[part.offset : part.offset + size]
+    return bytes(filled)
 
 
 def _passes(
-    a: Workbench, b: Workbench, problem: Problem, passes: Sequence[str]
+    a: Workbench, b: Workbench, data_type: str, passes: Sequence[str]
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     ended: list[str] = []
-    data_type = DATA_TYPE.label(problem.value("data_type"))
     for name in needed_passes(passes):
         broken = a.runner.broken or b.runner.broken
         cause = next(iter(ended), None) if broken else blocked_by(name, ended)
@@ -105,6 +136,8 @@ def _passes(
             continue
         (first, before), (second, now) = _run(a, name, data_type), _run(b, name, data_type)
         if first.outcome == second.outcome == "passed":
+            if "dw" in now and a.weights() != b.weights():
+                now["dw"] = _placed(now["dw"], b.weights(), before["dw"], a.weights(), data_type)
             found += [_compared(first, t, before[t], now[t], data_type) for t in before]
         else:
             ended.append(name)
@@ -153,7 +186,13 @@ def _apart(first: StageResult, second: StageResult, why: str = "") -> dict[str, 
         f"{side}: {r.call}: {r.reason or r.status}" for side, r in sides if r.outcome != "passed"
     ]
     cells = _ended(first if first.outcome != "passed" else second, first, second)
-    return {**cells, "verdict": "not_compared", "reason": why or "; ".join(said) or None}
+    return {
+        **cells,
+        "verdict": "not_compared",
+        "reason": why or "; ".join(said) or None,
+        "reason_a": None if first.outcome == "passed" else first.reason,
+        "reason_b": None if second.outcome == "passed" else second.reason,
+    }
 
 
 def _ended(
@@ -162,6 +201,7 @@ def _ended(
     second = second or first
     return {
         "pass": told.stage,
+        "call": told.call,
         "status_a": first.status,
         "status_b": second.status,
         "outcome_a": first.outcome,

@@ -12,6 +12,7 @@ import numpy as np
 
 from pyharness.api.changes import write_changes
 from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, open_side, row_reasons
+from pyharness.api.drift_joining import join_drift
 from pyharness.api.explaining import explain as explain_problem
 from pyharness.api.history import history
 from pyharness.api.mapping import MapOptions, Reasons, map_release
@@ -38,7 +39,8 @@ def default_walkers() -> int:
     return min(8, len(os.sched_getaffinity(0)))
 
 
-def _axis_texts(axes: Mapping[str, Any]) -> list[str]:
+def axis_texts(axes: Mapping[str, Any]) -> list[str]:
+    """Axis name to values as ``name=v1,v2`` texts."""
     return [f"{name}={_joined(name, values)}" for name, values in axes.items()]
 
 
@@ -69,7 +71,7 @@ def map(  # noqa: A001 - the verb of the domain
     Returns    one row a problem and call; columns as in results/README.md.
     Raises     UsageError for anything that the command would refuse.
     """
-    space = build_space(preset, call, _axis_texts(axes or {}))
+    space = build_space(preset, call, axis_texts(axes or {}))
     release = resolve(cudnn)
     options = MapOptions(walkers=walkers or default_walkers(), reasons=reasons)
     if out is not None:
@@ -90,19 +92,23 @@ def diff(
     out: str | Path | None = None,
     maps: str | Path = DEFAULT_MAPS,
     reasons: Reasons | None = None,
+    drift: str | Path | None = None,
 ) -> MapDiff:
     """What changed from one release, or result folder, to another.
 
     ``maps``  folder of the maps that are made on the way, and found again.
     ``out``   folder for changes.parquet; without one it is not written.
     ``reasons``  all, distinct or none; by default all up to 5 million problems, distinct above.
+    ``drift``  folder of a drift of the same releases, which joins the changes.
     Returns   the changes, each described exactly.
     Raises    UsageError for anything that the command would refuse.
     """
-    space = build_space(preset, call, _axis_texts(axes or {}))
+    space = build_space(preset, call, axis_texts(axes or {}))
     options = MapOptions(walkers=default_walkers(), reasons=reasons or row_reasons(space))
     old, new = (open_side(str(side), space, Path(maps), options) for side in (a, b))
     result = diff_maps(old, new)
+    if drift is not None:
+        join_drift(result, Path(drift))
     if out is not None:
         write_changes(result, Path(out))
     return result
@@ -115,7 +121,7 @@ def try_problem(cudnn: str, problem: Mapping[str, Any] | Sequence[str]) -> list[
     Returns      one result a call, with cuDNN's own reason.
     Raises       UsageError for an unknown key or value.
     """
-    return try_calls(resolve(cudnn), parse_problem(_words(problem)))
+    return try_calls(resolve(cudnn), parse_problem(words_of(problem)))
 
 
 def explain(
@@ -147,7 +153,7 @@ def explain(
     sources = Sources(
         lengths=given, mask=array, time_major=time_major, torch=torch, keras=keras, shape=shape
     )
-    reading = read_problem(_words(problem), sources)
+    reading = read_problem(words_of(problem), sources)
     if reading.mask is not None and reading.mask.lengths is None:
         raise UsageError(
             f"the mask has no lengths: {'; '.join(reading.mask.summary)}",
@@ -163,8 +169,9 @@ def since(problem: Mapping[str, Any] | Sequence[str]) -> list[Span]:
     Raises       UsageError for an unknown key or value.
     """
     releases = [entry.release() for entry in list_cached()]
-    return history(parse_problem(_words(problem)), releases).spans
+    return history(parse_problem(words_of(problem)), releases).spans
 
 
-def _words(problem: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    return _axis_texts(problem) if isinstance(problem, Mapping) else list(problem)
+def words_of(problem: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    """A problem as ``key=value`` words."""
+    return axis_texts(problem) if isinstance(problem, Mapping) else list(problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from pyharness.api.bench_sides import BenchOptions, Timer
     from pyharness.api.progress import Progress
     from pyharness.measure.stopping import StoppingRule
-    from pyharness.space.problems import ProblemSet
 
 _PEERS = ("torch",)
 
@@ -94,6 +92,7 @@ def command(
 ) -> None:
     """Time forward and backward passes on a GPU; raw samples are kept beside the statistics."""
     from pyharness.api.benching import bench, new_folder
+    from pyharness.api.chosen_problems import chosen_problems
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED, UsageError
     from pyharness.measure.stopping import StoppingRule
@@ -109,7 +108,7 @@ def command(
     shared = len(cudnn or []) + (peer is not None) > 1
     options = _options(passes, modes, rule, device or 0, timeout, shared)
     _check_peer(peer, peer_device, options.modes)
-    problems = _problems(preset, axis or [], problem or [], log or [])
+    problems = chosen_problems(preset, axis or [], problem or [], log or [])
     with shown("cases") as progress:
         timers = _timers(cudnn or [], peer, peer_device, options, progress)
         try:
@@ -179,27 +178,6 @@ def _chosen(kind: str, text: str | None, known: tuple[str, ...]) -> tuple[str, .
         if name not in known:
             raise unknown_name(kind, name, known)
     return tuple(name for name in known if name in names)
-
-
-def _problems(preset: str | None, axes: list[str], words: list[str], logs: list[str]) -> ProblemSet:
-    from pyharness.api.replaying import read_recording, require_problems
-    from pyharness.errors import UsageError
-    from pyharness.space.problems import NamedProblem, ProblemSet, problems_from
-    from pyharness.spec.stages import PASSES
-
-    if not logs:
-        return problems_from(preset, axes, words)
-    if preset is not None or axes or words:
-        raise UsageError("--log brings its own problems", "leave the others out")
-    recording = read_recording(logs)
-    require_problems(recording)
-    names = " ".join(Path(name).name for name in logs)
-    found = {r.problem.command: r.problem for r in recording.problems}
-    return ProblemSet(
-        f"log {names}",
-        "what a program ran",
-        tuple(NamedProblem(text, "log", one, PASSES) for text, one in found.items()),
-    )
 
 
 def _timers(

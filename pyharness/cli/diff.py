@@ -37,13 +37,23 @@ def command(
             metavar="HOW",
         ),
     ] = None,
+    drift: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--drift",
+            help="Folder of `pyharness drift A B`: what drifted, and what runs on one side only, "
+            "joins the changes.",
+            metavar="DIR",
+        ),
+    ] = None,
     fail_on: Annotated[
         str,
         typer.Option(
             "--fail-on",
             help="Exit with 3 if any of these occur: newly_refused, newly_accepted, other_status, "
             "other_reason, newly_failed, no_longer_failed, slower, faster, call_removed, "
-            "call_added, enumerator_removed, enumerator_added.",
+            "call_added, enumerator_removed, enumerator_added; with --drift also drifted, "
+            "newly_out_of_memory, no_longer_out_of_memory.",
             metavar="WHAT,…",
         ),
     ] = "",
@@ -56,6 +66,7 @@ def command(
     from pyharness.analyze.map_diff import GATES
     from pyharness.api.changes import refuse_other, write_diff
     from pyharness.api.diffing import diff_folder, diff_maps, open_side, row_reasons
+    from pyharness.api.drift_joining import drift_manifest, join_drift
     from pyharness.api.folder import writable_folder
     from pyharness.cli.options import map_options
     from pyharness.cli.progress import shown
@@ -69,6 +80,8 @@ def command(
         if gate not in GATES:
             raise unknown_name("change", gate, GATES)
     space = build_space(preset, call, axis or [])
+    if drift is not None:
+        drift_manifest(drift)  # what is wrong with it is said before minutes of mapping
     if reasons is None:
         reasons = "all" if "other_reason" in gates else row_reasons(space)
     options = map_options(threads, timeout, reasons, yes)
@@ -82,6 +95,8 @@ def command(
         old = open_side(a, space, maps, options, progress)
         new = open_side(b, space, maps, options, progress)
         result = diff_maps(old, new, progress)
+        if drift is not None:
+            join_drift(result, drift)
         folder = out or diff_folder(old, new)
         text, data = render_diff(result), diff_data(result)
         write_diff(result, text, data, folder)
@@ -90,7 +105,7 @@ def command(
         raise UsageError(
             f"this diff cannot tell whether there is any {', '.join(unjudged)}",
             "other_reason needs --reasons all on both sides, slower and faster both libraries on "
-            "this machine, enumerators a known version of both",
+            "this machine, enumerators a known version of both, what drifted --drift FOLDER",
         )
     found = [f"{g} ({result.count(g):,})" for g in gates if result.count(g)]
     if found:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from pyharness.cli.options import Axes, Device, Json, Out, ProblemSetName, Timeout, Words
+from pyharness.cli.options import Axes, Device, Json, Logs, Out, ProblemSetName, Timeout, Words
 
-_GATES = ("drifted",)
+_GATES = ("drifted", "failed")
 
 
 def command(
@@ -17,13 +17,15 @@ def command(
     problem: Words = None,
     preset: ProblemSetName = None,
     axis: Axes = None,
+    log: Logs = None,
     device: Device = None,
     out: Out = None,
     fail_on: Annotated[
         str,
         typer.Option(
             "--fail-on",
-            help="Exit with 3 if any of these occur: drifted (a tensor whose bits differ).",
+            help="Exit with 3 if any of these occur: drifted (a tensor whose bits differ), failed (a "
+            "pass that crashed, hung or wrote outside of its buffers, on either side).",
             metavar="WHAT,…",
         ),
     ] = "",
@@ -32,24 +34,26 @@ def command(
 ) -> None:
     """Run the same problems on two releases and compare every tensor bit by bit.
 
-    Inputs and weights are the same bits on both sides.
+    Inputs and weights are the same numbers on both sides, weight by weight where the releases lay
+    them out otherwise. changes.parquet beside the table joins a diff: see `pyharness diff --drift`.
     """
+    from pyharness.api.chosen_problems import chosen_problems
     from pyharness.api.drift import drift_between
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
+    from pyharness.cli.gates import leave_by
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
+    from pyharness.errors import EXIT_INTERRUPTED, unknown_name
     from pyharness.present.drift import drift_data, render_drift
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
-    from pyharness.space.problems import problems_from
     from pyharness.store.reading import read_rows
 
     gates = [g.strip() for g in fail_on.split(",") if g.strip()]
     for gate in gates:
         if gate not in _GATES:
             raise unknown_name("result", gate, _GATES)
-    problems = problems_from(preset, axis or [], problem or [])
+    problems = chosen_problems(preset, axis or [], problem or [], log or [])
     require_driver()
     with shown("cases") as progress:
         sides = [resolve(r, full=True, progress=fetching(r, progress)) for r in (a, b)]
@@ -63,7 +67,9 @@ def command(
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
-    drifted = run.manifest.results["verdicts"].get("drifted", 0)
-    if gates and drifted:
-        typer.echo(f"gate: drifted ({drifted:,})", err=True)
-        raise typer.Exit(EXIT_GATE)
+    verdicts = run.manifest.results["verdicts"]
+    counts = {
+        "drifted": verdicts.get("drifted", 0),
+        "failed": len(run.manifest.results["failures"]),
+    }
+    leave_by(gates, counts, {} if "same" in verdicts else {"drifted": "no tensor was compared"})

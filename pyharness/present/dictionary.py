@@ -15,7 +15,8 @@ _ABOUT = {
     "validity": "One row is one problem and the call that it was tried with.",
     "reasons": "One row is one distinct reason that cuDNN gave for a status of a call.",
     "costs": "One row is the time of one call, over accepted or over refused problems.",
-    "changes": "One row is one problem that changed between two releases.",
+    "changes": "One row is one problem that changed between two releases; of a drift run, one "
+    "tensor that drifted or one pass that ends otherwise.",
     "audit": "One row is one documented rule, judged on one release.",
     "rules": "One row is one rule in the ordered list of a call: the first that matches decides.",
     "recorded": "One row is one distinct problem of the API logs that were read.",
@@ -23,18 +24,22 @@ _ABOUT = {
     "samples": "One row is one timed execution.",
     "timings": "One row is one pass of one problem in one mode: its samples in a few numbers.",
     "repeatability": "One row is one tensor of one problem under one condition, over all runs.",
+    "trade_offs": "One row is one choice of algo and math for one problem: its time, and whether "
+    "its results repeat.",
     "memory": "One row is what one problem asks for in one forward mode.",
     "accuracy": "One row is one tensor of one pass of one problem beside the truth.",
     "drift": "One row is one tensor of one pass of one problem on two releases.",
+    "equivalences": "One row is one tensor of one problem under one check.",
+    "soak": "One row is what was seen of the memory behind one cycle of a soak.",
     "explanations": "One row is one argument to blame for a refusal of a recorded problem.",
 }
 _HEAD = f"""# Results
 
 What lies here was measured on real releases of cuDNN; every folder holds a `run.json` or a
 `diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `determinism/`,
-`accuracy/`, `drift/`, `diff/` and `rules/` are where the commands put what they make; they are not
-under version control. `walk.md`, `explain.md` and `logs.md` are what the programs of the same
-names in `benchmarks/` printed.
+`accuracy/`, `soak/`, `drift/`, `diff/` and `rules/` are where the commands put what they make; they
+are not under version control. `walk.md`, `explain.md` and `logs.md` are what the programs of the
+same names in `benchmarks/` printed.
 
 | folder | from | holds |
 |---|---|---|
@@ -47,8 +52,10 @@ names in `benchmarks/` printed.
 | `stages/RELEASE/PROBLEMS/` | `pyharness map --stages all` | `stages`, `run.json` |
 | `bench/RUN/RELEASE/` | `pyharness bench` | `timings`, `samples`, `stages`, `run.json` |
 | `determinism/RELEASE/PROBLEMS/` | `pyharness determinism` | `repeatability`, `run.json` |
+| beside it | the same with `--trade-off` | `trade_offs`, `timing/` |
 | `accuracy/RELEASE/PROBLEMS/` | `pyharness accuracy` | `accuracy`, `run.json` |
-| `drift/A/PROBLEMS/` | `pyharness drift` | `drift`, `run.json` |
+| `soak/RELEASE/PROBLEMS/` | `pyharness soak` | `soak`, `run.json` |
+| `drift/A/PROBLEMS/` | `pyharness drift` | `drift`, `changes`, `run.json` |
 | your `--out` | `pyharness memory` | `memory`, `run.json` |
 | your `--out` | `pyharness explain --log` | the same and `explanations` |
 

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyharness.analyze.comparison import Change, Group
+from pyharness.analyze.drift_changes import DRIFT_CHANGES
 from pyharness.analyze.map_diff import GATES, CallDiff, MapDiff
+from pyharness.present.diff_drift import drift_changes_data, drift_lines
 
 _WIDTH = 100
 _MOST_CONJUNCTIONS = 8
@@ -170,7 +172,8 @@ def _costs(diff: MapDiff) -> Iterator[str]:
 
 def _summary(diff: MapDiff) -> str:
     """Every kind of change with its number, so that nobody has to conclude it from a silence."""
-    words = {k: _KIND_WORDS.get(k, k.replace("_", " ")) for k in GATES}
+    gates = [g for g in GATES if diff.drift is not None or g not in DRIFT_CHANGES]
+    words = {k: _KIND_WORDS.get(k, k.replace("_", " ")) for k in gates}
     some = [
         _counted(diff.count(k), w) for k, w in words.items() if diff.judged(k) and diff.count(k)
     ]
@@ -205,7 +208,13 @@ def render_diff(diff: MapDiff) -> str:
     lines += textwrap.wrap(_summary(diff), _WIDTH)
     if skipped := list(_not_compared(diff)):
         lines += ["", "Not compared, because only one side has it", *skipped]
-    lines += [*_changes(diff), *_reason_texts(diff), *_surface(diff), *_costs(diff)]
+    lines += [
+        *_changes(diff),
+        *drift_lines(diff.drift),
+        *_reason_texts(diff),
+        *_surface(diff),
+        *_costs(diff),
+    ]
     lines += ["", *_where(diff)]
     if diff.notes:
         lines += ["", "Notes", *(line for note in diff.notes for line in _wrapped(note, "  "))]
@@ -270,6 +279,7 @@ def diff_data(diff: MapDiff) -> dict[str, Any]:
             {"call": t.call, "status": t.status, "gone": t.gone, "new": t.new}
             for t in diff.reason_texts
         ],
+        "drift": drift_changes_data(diff.drift),
         "sides": diff.sides,
         "notes": diff.notes,
     }

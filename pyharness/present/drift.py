@@ -56,8 +56,17 @@ def _repeat(repeat: str, row: Row) -> str:
 
 
 def _rank(row: Row) -> tuple[float, int]:
-    far = float("inf") if row["most_abs"] is None or row["reason"] else row["most_abs"]
+    far = float("inf") if row["most_abs"] is None or _missing(row) else row["most_abs"]
     return -far, -row["differing"]
+
+
+def _remarks(row: Row) -> list[str]:
+    return row["reason"].split("; ") if row["reason"] else []
+
+
+def _missing(row: Row) -> str:
+    """The numbers that only one side has, in words; empty where there are none."""
+    return next((said for said in _remarks(row) if "NaN" in said), "")
 
 
 def _drifted(rows: Sequence[Row], repeat: str) -> list[str]:
@@ -69,10 +78,11 @@ def _drifted(rows: Sequence[Row], repeat: str) -> list[str]:
     for several in list(groups.values())[:_MOST_SAID]:
         for row in several:
             far = "infinite" if row["most_abs"] is None else f"{row['most_abs']:.1e}"
+            missing = f", {_missing(row)}" if _missing(row) else ""
             lines += wrapped(
                 f"drifted {row['buffer']} of {row['pass']}: {row['differing']:,} of "
                 f"{count_text(row['elements'], 'element')}, the first at {row['first_element']:,}, "
-                f"at most {row['most_ulps']:,} ULP, {far}",
+                f"at most {row['most_ulps']:,} ULP, {far}{missing}",
                 0,
                 2,
             )
@@ -105,8 +115,9 @@ def _not_compared(rows: Sequence[Row], repeat: str) -> list[str]:
 
 def _noted(rows: Sequence[Row]) -> list[str]:
     """What had to be done so that tensors could be compared, each once."""
-    reasons = dict.fromkeys(r["reason"] for r in rows if r["verdict"] == "same" and r["reason"])
-    return [line for reason in reasons for line in wrapped(f"Note: {reason}", 0, 2)]
+    compared = [row for row in rows if row["verdict"] != "not_compared"]
+    said = dict.fromkeys(s for row in compared for s in _remarks(row) if s != _missing(row))
+    return [line for remark in said for line in wrapped(f"Note: {remark}", 0, 2)]
 
 
 def _more(count: int, what: str) -> list[str]:

@@ -77,19 +77,19 @@ def path_text(path: str | Path, width: int) -> str:
     return "/".join((head, "…", *middle, last))
 
 
-def wrapped(text: str, indent: int, hanging: int | None = None) -> list[str]:
-    """A text as lines of at most 100 columns, the later ones ``hanging`` columns in."""
-    return led(text, " " * indent, None if hanging is None else " " * hanging)
+def wrapped(text: str, indent: int, hanging: int | None = None, width: int = WIDTH) -> list[str]:
+    """A text as lines of at most ``width`` columns, the later ones ``hanging`` columns in."""
+    return led(text, " " * indent, None if hanging is None else " " * hanging, width)
 
 
-def led(text: str, lead: str, more: str | None = None) -> list[str]:
-    """A text as lines of at most 100 columns after ``lead``, the later ones after ``more``.
+def led(text: str, lead: str, more: str | None = None, width: int = WIDTH) -> list[str]:
+    """A text as lines of at most ``width`` columns after ``lead``, the later ones after ``more``.
 
     A word that is longer, such as a path or a list, stays whole, so that it can be copied.
     """
     return textwrap.wrap(
         text,
-        WIDTH,
+        width,
         initial_indent=lead,
         subsequent_indent=lead if more is None else more,
         break_long_words=False,

@@ -12,7 +12,7 @@ from pyharness.spec.axes import Axis, RealAxis
 from pyharness.spec.calls import CALLS, all_axes
 from pyharness.spec.run_axes import RUN_AXES
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Axes whose column is a plain number; the others are words.
 TEXT, INT32, INT64, FLOAT = "string", "int32", "int64", "float64"

@@ -71,7 +71,8 @@ HOST_TABLES: dict[str, tuple[Column, ...]] = {
             TEXT,
             "",
             "newly_accepted, newly_refused, other_status, other_reason, newly_failed or "
-            "no_longer_failed",
+            "no_longer_failed; of a drift run also drifted, newly_out_of_memory or "
+            "no_longer_out_of_memory",
         ),
         Column("status_a", TEXT, "", "status on the older side; null where the worker died"),
         Column("status_b", TEXT, "", "status on the newer side; null where the worker died"),
@@ -79,6 +80,15 @@ HOST_TABLES: dict[str, tuple[Column, ...]] = {
         Column("reason_b", TEXT, "", "cuDNN's condition on the newer side, if collected"),
         Column("conditions", TEXT, "", "description of the group that the row belongs to"),
         PROVENANCE,
+        Column(
+            "device", TEXT, "", "that a drift run had; this and the rest null in a map's rows", 2
+        ),
+        Column("problem", TEXT, "", "as `pyharness drift` takes it", 2),
+        Column("pass", TEXT, "", "that wrote the buffer, or did not end alike", 2),
+        Column("buffer", TEXT, "", "that drifted; null of a pass that did not end alike", 2),
+        Column("share", FLOAT, "", "of its elements that have other bits", 2),
+        Column("most_ulps", INT64, "ulp", "largest distance of two numbers", 2),
+        Column("most_abs", FLOAT, "", "the same as a difference; null where infinite", 2),
     ),
     "audit": (
         RELEASE,

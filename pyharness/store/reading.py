@@ -17,6 +17,7 @@ from pyharness.errors import UsageError
 from pyharness.space.grid import Grid, from_labels
 from pyharness.spec.ledger import FAILED
 from pyharness.store.manifest import Manifest, read_manifest
+from pyharness.store.schema import migrated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,7 @@ def read_rows(folder: Path, table: str) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     with _readable(path):
-        return list(pq.read_table(path).to_pylist())
+        return list(migrated(pq.read_table(path), table).to_pylist())
 
 
 @contextmanager
@@ -158,15 +159,25 @@ def _indices(column: pa.DictionaryArray, known: list[str], null: int) -> NDArray
 
 
 def read_frame(folder: Path, table: str = "validity") -> pd.DataFrame:
-    """A table as a data frame: words are categories, whole numbers stay whole where some are null.
+    """A table of a map as a data frame, see ``table_frame``.
 
     Raises  UsageError if the folder holds no finished map, or its table cannot be read.
     """
+    MapFolder(folder)
+    return table_frame(folder, table)
+
+
+def table_frame(folder: Path, table: str) -> pd.DataFrame:
+    """A table as a data frame: words are categories where many repeat, whole numbers stay whole
+    where some are null.
+
+    Raises  UsageError if it cannot be read.
+    """
     import pandas as pd  # noqa: PLC0415 - slow, and only for frames
 
-    MapFolder(folder)
     kinds = {pa.int32(): pd.Int32Dtype(), pa.int64(): pd.Int64Dtype()}
     path = folder / f"{table}.parquet"
     with _readable(path):
-        frame: pd.DataFrame = pq.read_table(path).to_pandas(types_mapper=kinds.get)
+        read = migrated(pq.read_table(path), table)
+        frame: pd.DataFrame = read.to_pandas(types_mapper=kinds.get)
     return frame

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pyharness.errors import UsageError
 from pyharness.spec.columns import SCHEMA_VERSION, Column
 from pyharness.spec.tables import TABLES
 from pyharness.store.files import replacing
@@ -35,6 +36,24 @@ def table_schema(table: str) -> pa.Schema:
         [pa.field(c.name, arrow_type(c)) for c in TABLES[table]],
         metadata={VERSION_KEY: str(SCHEMA_VERSION).encode()},
     )
+
+
+def migrated(read: pa.Table, table: str) -> pa.Table:
+    """A table that was read, as this schema has it: what later schemas brought is null.
+
+    Raises  UsageError if it is of a newer schema.
+    """
+    version = int((read.schema.metadata or {}).get(VERSION_KEY, SCHEMA_VERSION))
+    if version > SCHEMA_VERSION:
+        raise UsageError(
+            f"the table {table} has schema {version}",
+            f"this pyharness reads up to schema {SCHEMA_VERSION}: upgrade it",
+        )
+    for column in TABLES[table]:
+        if version < column.since and column.name not in read.column_names:
+            nulls = pa.nulls(read.num_rows, arrow_type(column))
+            read = read.append_column(column.name, nulls)
+    return read
 
 
 def write_rows(path: Path, table: str, rows: Iterable[Mapping[str, Any]]) -> None:

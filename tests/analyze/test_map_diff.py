@@ -10,6 +10,7 @@ import pytest
 from pyharness.analyze.comparison import CHANGES, Side, compare
 from pyharness.analyze.conditions import AxisValues
 from pyharness.analyze.cost_changes import CostChange
+from pyharness.analyze.drift_changes import DRIFT_CHANGES, DriftChanges
 from pyharness.analyze.map_diff import (
     GATES,
     CallDiff,
@@ -113,7 +114,7 @@ def test_a_gate_counts_what_it_names() -> None:
     diff.enumerators_removed, diff.enumerators_added = ["p", "q", "r"], ["s"]
     diff.costs = [CostChange("one", "accepted", 1, 2, "slower") for _ in range(4)]
     diff.costs += [CostChange("one", "refused", 2, 1, "faster"), CostChange("t", "", 1, 1, "same")]
-    assert {gate: diff.count(gate) for gate in GATES} == {
+    assert {gate: diff.count(gate) for gate in GATES if gate not in DRIFT_CHANGES} == {
         "newly_refused": 2,
         "newly_failed": 4,
         "newly_accepted": 2,
@@ -129,6 +130,18 @@ def test_a_gate_counts_what_it_names() -> None:
     }
     assert set(CHANGES) < set(GATES)
     assert diff.rows == 18
+
+
+def test_what_drifted_is_judged_and_counted_where_a_run_was_joined() -> None:
+    diff = MapDiff("A", "B", "space", [changed_call()])
+    counts = {gate: diff.count(gate) for gate in GATES}
+    assert [gate for gate in GATES if not diff.judged(gate)] == list(DRIFT_CHANGES)
+    assert {counts[gate] for gate in DRIFT_CHANGES} == {0}
+    rows = [{"change": change} for change in ("drifted", "newly_refused", "drifted")]
+    diff.drift = DriftChanges("card", 1, {"drifted": 2}, False, rows)
+    assert all(diff.judged(gate) for gate in GATES)
+    more = {gate: diff.count(gate) - counts[gate] for gate in GATES}
+    assert {gate: n for gate, n in more.items() if n} == {"drifted": 2, "newly_refused": 1}
 
 
 def test_costs_of_different_machines_trip_no_gate() -> None:

@@ -179,7 +179,12 @@ def test_every_declared_column_is_there_in_its_type(
     planted_maps: tuple[MapFolder, MapFolder], tmp_path: Path
 ) -> None:
     table = pq.read_table(write_changes(diff_maps(*planted_maps), tmp_path))
-    kinds = {"string": pa.string(), "int32": pa.int32(), "float64": pa.float64()}
+    kinds = {
+        "string": pa.string(),
+        "int32": pa.int32(),
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+    }
     for column, field in zip(TABLES["changes"], table.schema, strict=True):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         assert (field.name, kind) == (column.name, kinds[column.type])

@@ -142,17 +142,163 @@ def test_an_interrupted_run_goes_on(emulate: Made, tmp_path: Path) -> None:
         drift_between(a, a, problems, tmp_path / "out")
 
 
-def test_weights_that_lie_elsewhere_are_not_compared(
+def test_weights_that_lie_elsewhere_are_written_and_compared_by_name(
+    emulate: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = named("cell_mode=gru num_layers=2", "cell_mode=lstm data_type=half")
+    elsewhere(monkeypatch, gap=32)
+    found = rows(drift_between(emulate(), emulate(), problems, tmp_path / "out"))
+    assert {r["verdict"] for r in found} == {"same"}
+    assert len(found) == 10 + 7
+    assert {r["reason"] for r in found} == {
+        "the newer side lays the weights out otherwise: each was written there by its name, and dw "
+        "is compared by name"
+    }
+    flipped = emulate(fault="flip:dw@cudnnRNNBackwardWeights_v8:*")
+    flat = rows(drift_between(emulate(), flipped, problems, tmp_path / "flipped"))
+    drifted = [r for r in flat if r["verdict"] == "drifted"]
+    assert [(r["buffer"], r["differing"]) for r in drifted] == [("dw", 1), ("dw", 1)]
+    # The emulator flips the first number of dw, which is that of the older side's first weight.
+    assert {r["first_element"] for r in drifted} == {0}
+    assert {r["elements"] for r in drifted} == {r["elements"] for r in found if r["buffer"] == "dw"}
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch, gap: int) -> None:
+    """Makes the second side a library with the weights in reverse order, bytes between them.
+
+    It is given the same bytes as the first one, which mean other weights there.
+    """
+    weights, read, write, opened = (
+        Workbench.weights,
+        Workbench.read,
+        Workbench.write,
+        Workbench.open,
+    )
+    benches: list[Workbench] = []
+
+    def second(bench: Workbench) -> bool:
+        return bench in benches[1::2]
+
+    def moved(bench: Workbench) -> list[WeightPart]:
+        parts, at = weights(bench), 0
+        if not second(bench):
+            return parts
+        size = len(read(bench, "w")) // sum(p.rows * p.cols for p in parts)
+        places = []
+        for part in reversed(parts):
+            places.append(WeightPart(part.name, part.rows, part.cols, at + gap))
+            at += part.rows * part.cols * size + gap
+        return places
+
+    def pairs(bench: Workbench) -> list[tuple[slice, slice]]:
+        """Of each weight the bytes in the emulator, and in the library that is played."""
+        own, places = weights(bench), {p.name: p for p in moved(bench)}
+        size = len(read(bench, "w")) // sum(p.rows * p.cols for p in own)
+        return [
+            (
+                slice(p.offset, p.offset + p.rows * p.cols * size),
+                slice(places[p.name].offset, places[p.name].offset + p.rows * p.cols * size),
+            )
+            for p in own
+        ]
+
+    def read_moved(bench: Workbench, name: str) -> bytes:
+        data = read(bench, name)
+        if name not in ("w", "dw") or not second(bench):
+            return data
+        there = bytearray(b"\x7f" * (len(data) + gap * (len(weights(bench)) + 1)))
+        for inside, outside in pairs(bench):
+            there[outside] = data[inside]
+        return bytes(there)
+
+    def write_moved(bench: Workbench, name: str, data: bytes) -> None:
+        if name == "w" and second(bench):
+            there = bytearray(len(read(bench, "w")))
+            for inside, outside in pairs(bench):
+                there[inside] = data[outside]
+            data = bytes(there)
+        write(bench, name, data)
+
+    def open_other(bench: Workbench, *args: Any, **more: Any) -> Any:
+        case = opened(bench, *args, **more)
+        benches.append(bench)
+        if second(bench):
+            given = read(bench, "w")
+            write(bench, "w", given[64:] + given[:64])
+        return case
+
+    monkeypatch.setattr(Workbench, "weights", moved)
+    monkeypatch.setattr(Workbench, "read", read_moved)
+    monkeypatch.setattr(Workbench, "write", write_moved)
+    monkeypatch.setattr(Workbench, "open", open_other)
+
+
+def test_other_weights_are_not_compared(
     emulate: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights, asked = Workbench.weights, 0
 
-    def moved(bench: Workbench) -> list[WeightPart]:
+    def fewer(bench: Workbench) -> list[WeightPart]:
         nonlocal asked
         asked += 1
-        return weights(bench)[:: -1 if asked == 2 else 1]
+        return weights(bench)[: -1 if asked == 2 else None]
 
-    monkeypatch.setattr(Workbench, "weights", moved)
-    (row,) = rows(drift_between(emulate(), emulate(), named(""), tmp_path / "out"))
+    monkeypatch.setattr(Workbench, "weights", fewer)
+    run = drift_between(emulate(), emulate(), named(""), tmp_path / "out")
+    (row,) = rows(run)
     assert (row["verdict"], row["buffer"]) == ("not_compared", None)
-    assert row["reason"].startswith("the releases lay the weights out otherwise")
+    assert row["reason"] == "the releases do not have the same weights: l0.forward.output.h.bias"
+    assert changes(run) == []
+
+
+def changes(run: DriftRun) -> list[Row]:
+    table = pq.read_table(run.folder / "changes.parquet")
+    assert table.column_names == [c.name for c in TABLES["changes"]]
+    found: list[Row] = table.to_pylist()
+    return found
+
+
+def test_what_drifted_and_what_runs_on_one_side_are_changes(emulate: Made, tmp_path: Path) -> None:
+    flipped = emulate(fault=f"flip:dx@{BACKWARD}:*")
+    words = "cell_mode=gru seed=3"
+    (row,) = changes(drift_between(emulate(), flipped, named(words), tmp_path / "a"))
+    (drifted,) = [r for r in rows_of(tmp_path / "a") if r["verdict"] == "drifted"]
+    assert (row["change"], row["call"], row["stage"]) == ("drifted", BACKWARD, "backward_data")
+    assert (row["pass"], row["buffer"], row["problem"]) == (
+        "backward_data",
+        "dx",
+        drifted["problem"],
+    )
+    assert words in row["problem"]
+    assert (row["status_a"], row["status_b"], row["device"]) == (
+        "SUCCESS",
+        "SUCCESS",
+        "Emulated GPU",
+    )
+    same = ("share", "most_ulps", "most_abs", "cell_mode", "hidden_size", "provenance", "release_a")
+    assert [row[c] for c in same] == [drifted[c] for c in same]
+
+    clean = emulate()
+    refuses = emulate(fault="status:NOT_SUPPORTED@cudnnRNNForward:*")
+    forth = changes(drift_between(clean, refuses, named(""), tmp_path / "forth"))
+    back = changes(drift_between(refuses, clean, named(""), tmp_path / "back"))
+    for found, change in ((forth, "newly_refused"), (back, "newly_accepted")):
+        told = [(r["pass"], r["change"], r["buffer"], r["most_ulps"]) for r in found]
+        assert told == [(p, change, None, None) for p in PASSES[:2]]
+    assert {(r["status_a"], r["status_b"], r["reason_a"]) for r in forth} == {
+        ("SUCCESS", "NOT_SUPPORTED", None)
+    }
+    assert {r["reason_b"] for r in forth} == {r["reason_a"] for r in back} == {"planted fault"}
+
+    crashes = emulate(fault=f"crash@{BACKWARD}:1")
+    (row,) = changes(drift_between(clean, crashes, named(""), tmp_path / "crash"))
+    assert (row["change"], row["pass"], row["status_b"]) == ("newly_failed", "backward_data", None)
+    assert "SIGSEGV" in row["reason_b"]
+    short = emulate(fault=f"status:ALLOC_FAILED@{BACKWARD}:*")
+    (row,) = changes(drift_between(short, clean, named(""), tmp_path / "memory"))
+    assert row["change"] == "no_longer_out_of_memory"
+
+
+def rows_of(folder: Path) -> list[Row]:
+    found: list[Row] = pq.read_table(folder / "drift.parquet").to_pylist()
+    return found

@@ -10,9 +10,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from pyharness.releases import Release
 from tests.api.test_changes import AXES, CALL, build_planted, make_map
 from tests.cli import test_main
 from tests.cli.test_main import Run
+from tests.emulator.build import EmulatedRelease
 
 run = test_main.run  # the fixture
 SMALL = {**AXES, "algo": "0,1", "hidden_size": "0,64", "aux_flags": "1,2"}
@@ -203,3 +205,86 @@ def test_sides_that_cannot_be_compared(
     assert "holds no libcudnn.so" in told(empty)
     assert "unknown release 'latests'" in told("latests")
     assert not (tmp_path / "d").exists()
+
+
+ONE = ["hidden_size=8", "input_size=4", "batch_size=2", "max_seq_length=3", "cell_mode=gru"]
+
+
+@pytest.fixture
+def sides_on_device(
+    emulator: Callable[..., EmulatedRelease],
+    cudnn: Callable[[str], Release],
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[Path, Path]:
+    """Two emulated releases; the newer one flips a bit of dx and refuses inference."""
+    faults = ["flip:dx@cudnnRNNBackwardData_v8:*", "status:NOT_SUPPORTED@cudnnRNNForward:1"]
+    made = [
+        emulator(cudnn("9.12.0.46").path),
+        emulator(cudnn("9.28.0.42").path, fault=faults),
+    ]
+    for name, value in made[0].env.items():
+        monkeypatch.setenv(name, value)
+    return made[0].cudnn, made[1].cudnn
+
+
+def test_a_drift_joins_the_changes(
+    run: Run, sides_on_device: tuple[Path, Path], tmp_path: Path
+) -> None:
+    said = run("drift", *sides_on_device, *ONE, "--out", tmp_path / "drift")
+    assert said.code == 0, said.err
+    words = ["diff", *sides_on_device, "--axis", "data_type=bfloat16,float", "--maps",
+             tmp_path / "maps", "--out", tmp_path / "out"]  # fmt: skip
+    plain = run(*words, "--json", "--fail-on", "drifted")
+    assert plain.code == 2
+    assert "cannot tell whether there is any drifted" in plain.err
+    assert json.loads(plain.out)["drift"] is None
+    mapped = pq.read_table(tmp_path / "out/changes.parquet").to_pylist()
+    assert [row["change"] for row in mapped] == ["newly_accepted"]  # since 9.13.0
+
+    gates = "drifted,newly_refused,newly_out_of_memory"
+    said = run(*words, "--drift", tmp_path / "drift", "--fail-on", gates)
+    assert (said.code, said.err) == (3, "gate: drifted (1), newly_refused (1)\n")
+    flat = " ".join(said.out.split())
+    assert "On Emulated GPU: 1 problem, 5 tensors, 4 with the same bits, 1 drifted" in flat
+    assert "EMULATED" in said.out
+    refused = "newly refused: forward_inference, SUCCESS -> NOT_SUPPORTED (planted fault); "
+    assert f"{refused}{' '.join(ONE)} drifted: dx of backward_data, 4.17% of it, at most" in flat
+    assert max(len(line) for line in said.out.splitlines()[:-1]) <= 100
+    rows = pq.read_table(tmp_path / "out/changes.parquet").to_pylist()
+    own = pq.read_table(tmp_path / "drift/changes.parquet").to_pylist()
+    assert rows == [*mapped, *own]
+    assert [(r["change"], r["pass"], r["buffer"]) for r in own] == [
+        ("newly_refused", "forward_inference", None),
+        ("drifted", "backward_data", "dx"),
+    ]
+    data = json.loads((tmp_path / "out/diff.json").read_text())
+    assert data["drift"]["changes"] == [{k: r[k] for k in d} for r, d in zip(
+        own, data["drift"]["changes"], strict=True)]  # fmt: skip
+    assert data["drift"]["verdicts"] == {"not_compared": 1, "same": 4, "drifted": 1}
+    assert data["not_judged"] == []
+
+
+def test_a_drift_that_does_not_fit_is_refused(
+    run: Run, sides_on_device: tuple[Path, Path], sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    drift = tmp_path / "drift"
+    assert run("drift", *sides_on_device, *ONE, "--out", drift).code == 0
+    words = ["--axis", "algo=0", "--maps", tmp_path / "maps", "--out", tmp_path / "out"]
+    turned = run("diff", *sides_on_device[::-1], *words, "--drift", drift)
+    assert turned.code == 2
+    assert turned.err == (
+        f"error: {drift} holds the drift from 9.12.0 to 9.28.0, the diff is from 9.28.0 to 9.12.0\n"
+        "  give the releases in the same order\n"
+    )
+    other = run("diff", *sides, "--out", tmp_path / "out", "--drift", drift)
+    assert "the diff is from 9.13.0.50+cu12 to 9.13.0.50+cu12" in other.err
+    assert "make one: pyharness drift 9.13.0.50+cu12 9.13.0.50+cu12" in other.err
+    no_drift = run("diff", *sides, "--out", tmp_path / "out", "--drift", sides[0])
+    assert (no_drift.code, "holds a map, no drift" in no_drift.err) == (2, True)
+    nothing = run("diff", *sides, "--out", tmp_path / "out", "--drift", tmp_path)
+    assert (nothing.code, "is no result folder" in nothing.err) == (2, True)
+    manifest = json.loads((drift / "run.json").read_text())
+    (drift / "run.json").write_text(json.dumps({**manifest, "state": "interrupted"}))
+    unfinished = run("diff", *sides, "--out", tmp_path / "out", "--drift", drift)
+    assert (unfinished.code, "is not finished (interrupted)" in unfinished.err) == (2, True)
+    assert not (tmp_path / "out").exists()

@@ -17,9 +17,12 @@ from pyharness.errors import UsageError
 from pyharness.releases import Release
 from pyharness.space.grid import Grid, Space, make_grid
 from pyharness.spec.calls import SET_CLIP_V8, SET_CLIP_V9, SET_RNN_DESCRIPTOR
+from pyharness.spec.columns import SCHEMA_VERSION
 from pyharness.spec.ledger import FAILED
+from pyharness.spec.tables import TABLES
 from pyharness.store.manifest import Manifest
-from pyharness.store.reading import MapFolder, read_frame
+from pyharness.store.reading import MapFolder, read_frame, read_rows
+from pyharness.store.schema import VERSION_KEY, write_rows
 from tests.doubles import rules
 
 # Two grids of the same size, so that rows of one can be mistaken for rows of the other.
@@ -228,3 +231,27 @@ def test_a_manifest_is_read_as_it_was_written(made: Path) -> None:
     assert (manifest.kind, manifest.state, manifest.reasons) == ("map", "complete", "all")
     assert manifest.results["rows"] == 54
     assert manifest.as_data() == json.loads((made / "run.json").read_text())
+
+
+def test_an_older_table_is_read_as_this_schema_has_it(tmp_path: Path) -> None:
+    kept = Path(__file__).parents[2] / "results" / "upgrades"
+    folder = kept / "9.0.0.312-cu12..9.1.0.70-cu12" / "host-ede88be6a1f9"  # written by schema 1
+    there = pq.read_table(folder / "changes.parquet").slice(0, 100)
+    pq.write_table(there, tmp_path / "changes.parquet")
+    found = read_rows(tmp_path, "changes")
+    names = [c.name for c in TABLES["changes"]]
+    new = [c.name for c in TABLES["changes"] if c.since > 1]
+    assert set(new) == set(names) - set(there.column_names) != set()
+    assert list(found[0]) == names
+    assert {row[name] for row in found for name in new} == {None}
+    assert [{n: row[n] for n in there.column_names} for row in found] == there.to_pylist()
+
+
+def test_a_table_of_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    write_rows(tmp_path / "drift.parquet", "drift", [{"name": "a"}])
+    assert read_rows(tmp_path, "drift")[0]["name"] == "a"
+    table = pq.read_table(tmp_path / "drift.parquet")
+    newer = {VERSION_KEY: str(SCHEMA_VERSION + 1).encode()}
+    pq.write_table(table.replace_schema_metadata(newer), tmp_path / "drift.parquet")
+    with pytest.raises(UsageError, match=f"table drift has schema {SCHEMA_VERSION + 1}"):
+        read_rows(tmp_path, "drift")
