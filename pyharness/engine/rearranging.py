@@ -18,7 +18,7 @@ _OF_X, _OF_Y = ("x", "dx"), ("y", "dy")
 _OF_CELL = ("cx", "cy", "dcx", "dcy")
 _OF_WEIGHTS = ("w", "dw")
 
-Places = NDArray[np.int64]
+Rows = NDArray[np.int64]  # numbers of rows in a buffer: a step or a state of one sequence is one
 
 
 @dataclass(frozen=True)
@@ -36,62 +36,101 @@ class Move:
     @cached_property
     def problem(self) -> Problem:
         """What is run."""
-        here = geometry(self.first)
+        here = self._before
         lengths = [here.lengths[i] for i in self.order]
         # cuDNN takes a packed batch only if max_seq_length is that of its longest sequence.
         packed = here.layout == "seq_major_packed"
         steps = max(lengths) if packed else here.max_seq_length + self.more_steps
-        changed = {
-            "batch_size": str(len(lengths)),
-            "max_seq_length": str(steps),
-            "seq_lengths": lengths_label(lengths),
-        }
-        return Problem({**self.first.given, **changed})
+        return with_lengths(self.first, lengths, steps)
 
     def moved(self, name: str, data: bytes) -> bytes:
-        """An input of the first problem as this one has it; zeros in the padding."""
+        """An input of the first problem as this one has it.
+
+        The padding of a sequence goes with it, so that only its place is another; the steps that
+        it gets behind that are zeros.
+        """
         if name in _OF_WEIGHTS:
             return data
-        of = geometry(self.problem)
-        theirs, ours = self._pairs(name)
-        before = np.frombuffer(data, f"V{of.element_bytes}")
-        after = np.zeros(_stored(name, of), before.dtype)
+        theirs, ours = self._stored if _is_series(name) else self._states
+        before = _rows(name, self._before, data)
+        after = np.zeros((_count(name, self._after), before.shape[1]), np.uint8)
         after[ours] = before[theirs]
         return after.tobytes()
 
-    def shared(self, name: str, before: bytes, now: bytes) -> tuple[bytes, bytes, Places]:
-        """What both hold of the sequences that they share.
+    def shared(self, name: str, before: bytes, now: bytes) -> tuple[bytes, bytes]:
+        """What both hold of the sequences that they share, in the order of the first problem.
 
         ``before``, ``now``  an output of the first problem, and of this one.
-        Returns              both, and for each element its index in the first problem's output;
-                             in the order of these indices where both differ.
         """
-        width = geometry(self.first).element_bytes
         if name in _OF_WEIGHTS:
-            return before, now, np.arange(len(before) // width)
-        theirs, ours = self._pairs(name)
-        a, b = (np.frombuffer(data, f"V{width}") for data in (before, now))
-        mine, other = a[theirs].tobytes(), b[ours].tobytes()
-        if mine == other:
-            return mine, other, theirs
-        in_order = np.argsort(theirs)
-        theirs, ours = theirs[in_order], ours[in_order]
-        return a[theirs].tobytes(), b[ours].tobytes(), theirs
+            return before, now
+        theirs, ours = self._used if _is_series(name) else self._states
+        a, b = _rows(name, self._before, before), _rows(name, self._after, now)
+        return a[theirs].tobytes(), b[ours].tobytes()
 
-    def _pairs(self, name: str) -> tuple[Places, Places]:
-        """Indices of the same numbers in the first problem and in this one."""
-        theirs = _places(name, geometry(self.first))[:, list(self.order)]
-        ours = _places(name, geometry(self.problem))
-        rows = min(len(theirs), len(ours))
-        theirs, ours = theirs[:rows].ravel(), ours[:rows].ravel()
-        both = (theirs >= 0) & (ours >= 0)
-        return theirs[both], ours[both]
+    def place(self, name: str, index: int) -> int:
+        """Where an element of what ``shared`` gave lies in the first problem's output."""
+        if name in _OF_WEIGHTS:
+            return index
+        theirs, _ = self._used if _is_series(name) else self._states
+        row, element = divmod(index, row_width(name, self._before))
+        return int(theirs[row]) * row_width(name, self._before) + element
+
+    @cached_property
+    def _before(self) -> Geometry:
+        return geometry(self.first)
+
+    @cached_property
+    def _after(self) -> Geometry:
+        return geometry(self.problem)
+
+    @cached_property
+    def _used(self) -> tuple[Rows, Rows]:
+        """The rows of x and y that a sequence has."""
+        before, after = (_steps(of, of.lengths) for of in (self._before, self._after))
+        return self._both(before, after)
+
+    @cached_property
+    def _stored(self) -> tuple[Rows, Rows]:
+        """The same with the padding that both have."""
+        return self._both(stored_rows("x", self._before), stored_rows("x", self._after))
+
+    @cached_property
+    def _states(self) -> tuple[Rows, Rows]:
+        return self._both(stored_rows("hx", self._before), stored_rows("hx", self._after))
+
+    def _both(self, before: Rows, after: Rows) -> tuple[Rows, Rows]:
+        """Rows of the same numbers in the first problem and in this one, by the first's order."""
+        common = min(len(before), len(after))
+        theirs, ours = before[:common, list(self.order)].ravel(), after[:common].ravel()
+        there = np.flatnonzero((theirs >= 0) & (ours >= 0))
+        in_order = there[np.argsort(theirs[there])]
+        return theirs[in_order], ours[in_order]
 
 
-def padding_of(problem: Problem) -> Places:
-    """The indices in x that no sequence has; none in a packed layout or of full lengths."""
+def with_lengths(problem: Problem, lengths: Sequence[int], steps: int) -> Problem:
+    """The problem with another batch: sequences of these lengths, ``steps`` with their padding."""
+    batch = {
+        "batch_size": str(len(lengths)),
+        "max_seq_length": str(steps),
+        "seq_lengths": lengths_label(lengths),
+    }
+    return Problem({**problem.given, **batch})
+
+
+def stored_rows(name: str, of: Geometry) -> Rows:
+    """[steps or pseudo-layers, batch]: the row of a tensor, padding's too; -1 where it has none."""
+    if _is_series(name):
+        packed = of.layout == "seq_major_packed"
+        return _steps(of, of.lengths if packed else [of.max_seq_length] * of.batch_size)
+    return np.arange(of.pseudo_layers * of.batch_size).reshape(of.pseudo_layers, -1)
+
+
+def padding_rows(problem: Problem) -> Rows:
+    """The steps in x and y that no sequence has; none in a packed layout or of full lengths."""
     of = geometry(problem)
-    return np.setdiff1d(np.arange(_stored("x", of)), _places("x", of))
+    used = _steps(of, of.lengths)
+    return np.setdiff1d(np.arange(of.stored_steps), used[used >= 0])
 
 
 def reordered(lengths: Sequence[int], packed: bool) -> tuple[int, ...]:
@@ -104,17 +143,23 @@ def reordered(lengths: Sequence[int], packed: bool) -> tuple[int, ...]:
     return tuple(sorted(range(len(lengths)), key=lambda i: (-lengths[i], -i)))
 
 
-def _places(name: str, of: Geometry) -> Places:
-    """[steps or pseudo-layers, batch, width]: index in the buffer, -1 for padding."""
-    count, width = _stored(name, of), _width(name, of)
-    if name not in (*_OF_X, *_OF_Y):
-        return np.arange(count).reshape(of.pseudo_layers, of.batch_size, width)
-    numbers = np.arange(count, dtype=np.float64)
-    series = unpack(numbers, of.layout, of.lengths, of.max_seq_length, width)
+def _steps(of: Geometry, lengths: Sequence[int]) -> Rows:
+    """[steps, batch]: the row of a step in x and y, -1 where a sequence has none."""
+    numbers = np.arange(of.stored_steps, dtype=np.float64)
+    series = unpack(numbers, of.layout, lengths, of.max_seq_length, 1)[..., 0]
     return np.where(np.isnan(series), -1, series).astype(np.int64)
 
 
-def _width(name: str, of: Geometry) -> int:
+def _is_series(name: str) -> bool:
+    return name in (*_OF_X, *_OF_Y)
+
+
+def _rows(name: str, of: Geometry, data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8).reshape(_count(name, of), -1)
+
+
+def row_width(name: str, of: Geometry) -> int:
+    """Elements of a row of a tensor."""
     if name in _OF_X:
         return of.input_size
     if name in _OF_Y:
@@ -122,7 +167,6 @@ def _width(name: str, of: Geometry) -> int:
     return of.hidden_size if name in _OF_CELL else of.output_size
 
 
-def _stored(name: str, of: Geometry) -> int:
-    """Elements of a buffer."""
-    rows = of.stored_steps if name in (*_OF_X, *_OF_Y) else of.pseudo_layers * of.batch_size
-    return rows * _width(name, of)
+def _count(name: str, of: Geometry) -> int:
+    """Rows of a buffer."""
+    return of.stored_steps if _is_series(name) else of.pseudo_layers * of.batch_size

@@ -1,33 +1,38 @@
-"""One problem run again and again under a condition, each run compared with the first, bit by bit.
+"""One problem run again and again under each condition, compared with a run without it.
 
-No run is kept but the first and the current one.
+No run is kept but the first of a condition and the current one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 
-import numpy as np
-
-from pyharness.engine.rearranging import Move, padding_of, reordered
-from pyharness.engine.repeats import Event, NotTried, Refused, Repeats, Seen, Start, sha
+from pyharness.engine.repeating_apart import cublas_workspace, fresh_process
+from pyharness.engine.repeating_moved import batch, longer_padding, padding_garbage
+from pyharness.engine.repeats import (
+    Event,
+    NotTried,
+    Refused,
+    Repeats,
+    Seen,
+    Start,
+    stopped_by,
+)
 from pyharness.engine.runner import StageFailed
 from pyharness.engine.workbench import ALIGNMENTS, Workbench
-from pyharness.errors import HarnessError
-from pyharness.spec.differences import difference
-from pyharness.spec.enums import LAYOUT
-from pyharness.spec.geometry import ELEMENT_BYTES, geometry
 from pyharness.spec.problem import Problem
-from pyharness.spec.repeatability import CONDITIONS, CUBLAS_SETTINGS, CUBLAS_VARIABLE
-from pyharness.spec.stage_results import CaseResult
+from pyharness.spec.repeatability import CONDITIONS, UNCHANGED
 
-_SPACES = ("workspace", "reserve_space")
-_POISONS = (0xFF, 0x00, 0x7F, 0x5A)  # NaN, zero, NaN or large, and numbers of ordinary size
+_LEFT = "as the run before left it"
+_POISONS = (None, 0xFF, 0x00, 0x7F, 0x5A)  # as it was left, NaN, zero, NaN or large, and ordinary
 _ALIGNMENTS = ALIGNMENTS[1:]
-_MORE_STEPS = (1, 3)
-_SUMMED = "dw sums over the batch: it is another sum there"
-_RATED = "what is dropped depends on the place in the batch"
+_STREAM, _STREAMS = "other_stream", 3  # fresh ones that are looked at before a fresh handle is
+_STREAM_DIFFERS = "the fresh stream that a fresh handle brings is enough: see other_stream"
+_UNSTEADY = "runs with nothing changed differ, too: see same_objects"
+# Conditions that say themselves whose a difference is.
+_OF_THEIR_OWN = (UNCHANGED, "cublas_workspace", "dropout_continued")
+_MOST_ENDS = 3  # processes that a problem may end before the rest of it is not tried
 
 
 def repeat(
@@ -38,124 +43,155 @@ def repeat(
     runs: int,
     start: Start,
 ) -> Iterator[Event]:
-    """Runs a problem once, then ``runs`` times under each condition.
+    """Runs a problem under each condition ``runs`` times, and once before without it.
 
     ``passes``      of spec.stages.PASSES, in order.
     ``conditions``  of spec.repeatability.CONDITIONS.
     ``start``       a runner in a process of its own.
     Returns         as they come, each tensor of each run, and what was not tried. A defect ends
-                    the condition; if it broke the process, all.
+                    the condition; if it broke the process, the next one gets another.
     """
-    case = bench.open(problem)
-    stopped = _stopped(case)
-    if stopped is not None:
-        yield from (NotTried(c, stopped, failed=case.failure is not None) for c in conditions)
-        return
-    repeats = Repeats(bench, problem, passes, runs, start)
+    repeats = Repeats(bench, problem, passes, runs, start, conditions)
     try:
-        repeats.begin()
+        repeats.end()  # what a condition that was cut short has kept
+        stopped = stopped_by(case := bench.open(problem))
+        failed = case.failure is not None
     except StageFailed as error:
-        yield from (NotTried(c, _words(error), failed=_defect(error)) for c in conditions)
+        stopped, failed = f"the run ended: {error.message}", True
+    if stopped is not None:
+        yield from (NotTried(condition, stopped, failed=failed) for condition in conditions)
         return
-    for condition in CONDITIONS:
-        if condition not in conditions:
-            continue
-        if bench.runner.broken:
-            yield NotTried(condition, "the process of the first run has ended")
-            continue
-        try:
-            yield from _MADE[condition](repeats, condition)
-        except Refused as why:
-            yield NotTried(condition, str(why))
-        except StageFailed as error:
-            yield NotTried(condition, _words(error), failed=_defect(error))
+    ends = 0
+    with ExitStack() as others:
+        for condition in (c for c in CONDITIONS if c in conditions):
+            try:
+                if repeats.bench.runner.broken:
+                    ends += 1
+                    if ends >= _MOST_ENDS:
+                        raise Refused("too many processes have ended under the conditions before")
+                    repeats = repeats.beside(others.enter_context(repeats.another({})))
+                alone = condition in _OF_THEIR_OWN or UNCHANGED not in conditions
+                yield from (_MADE[condition] if alone else _attributed)(repeats, condition)
+                repeats.end()
+            except Refused as why:
+                yield NotTried(condition, str(why))
+            except StageFailed as error:
+                failed = error.result.outcome == "failed"
+                yield NotTried(condition, f"the run ended: {error.message}", failed=failed)
+
+
+def _attributed(s: Repeats, condition: str) -> Iterator[Event]:
+    """What a condition's runs came to, without differences that are not its own.
+
+    The run that they are compared with is made twice. Where some differ, as many are made with
+    nothing changed. A tensor that was ever seen to differ with nothing changed is told under that
+    condition, and its differences under this one say nothing.
+    """
+    differing: set[str] = set()
+    elsewhere: list[Seen] = []  # told under another condition, if it is not by chance: a few
+
+    def judged() -> Iterator[Event]:
+        yield from s.by_chance
+        yield from (one for one in elsewhere if one.tensor not in s.unsteady)
+        for tensor in s.tensors:
+            if tensor in differing & s.unsteady:
+                yield NotTried(condition, _UNSTEADY, tensor, void=True)
+
+    s.twice, s.by_chance = True, []
+    try:
+        for event in _MADE[condition](s, condition):
+            if isinstance(event, Seen) and event.difference is not None:
+                differing.add(event.tensor)
+            if isinstance(event, Seen) and event.condition != condition:
+                elsewhere.append(event)
+            else:
+                yield event
+        yield from _again(s, [t for t in s.tensors if t in differing - s.unsteady])
+    except (Refused, StageFailed):
+        yield from judged()
+        raise
+    finally:
+        s.twice = False
+    yield from judged()
+
+
+def _again(s: Repeats, tensors: Sequence[str]) -> Iterator[Seen]:
+    """More runs of some of the tensors with nothing changed."""
+    if tensors:
+        s.begin()
+    for _ in range(s.runs if tensors else 0):
+        s.once()
+        yield from s.compare_only(tensors, UNCHANGED)
 
 
 def _same_objects(s: Repeats, condition: str) -> Iterator[Event]:
+    s.begin()
     for _ in range(s.runs):
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition)
+        s.once()
+        yield from s.compare(condition)
 
 
 def _fresh_handle(s: Repeats, condition: str) -> Iterator[Event]:
-    for _ in range(s.runs):
-        stopped = _stopped(s.bench.reopen(handle=True))
+    s.begin()
+    streams: list[Seen] = []
+    for _ in range(min(s.runs, _STREAMS) if _STREAM in s.asked else 0):
+        s.bench.new_stream()
+        s.once()
+        streams += s.compare(_STREAM)
+    by_stream = {seen.tensor for seen in streams if seen.difference is not None}
+    yield from (seen for seen in streams if seen.tensor in by_stream)
+    yield from (NotTried(condition, _STREAM_DIFFERS, t) for t in s.tensors if t in by_stream)
+    tensors = [t for t in s.tensors if t not in by_stream]
+    for _ in range(s.runs if tensors else 0):
+        stopped = stopped_by(s.bench.reopen(handle=True))
         if stopped is not None:
+            s.away = True
             raise Refused(f"on a fresh handle: {stopped}")
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition)
-
-
-def _fresh_process(s: Repeats, condition: str) -> Iterator[Event]:
-    for _ in range(s.runs):
-        yield from _elsewhere(s, condition, {}, 1, None)
-
-
-def _cublas_workspace(s: Repeats, condition: str) -> Iterator[Event]:
-    for setting in CUBLAS_SETTINGS:
-        variant = f"{CUBLAS_VARIABLE}={setting}" if setting else f"{CUBLAS_VARIABLE} unset"
-        yield from _elsewhere(s, condition, {CUBLAS_VARIABLE: setting}, s.runs, variant)
-
-
-def _elsewhere(
-    s: Repeats,
-    condition: str,
-    env: Mapping[str, str | None],
-    runs: int,
-    variant: str | None,
-) -> Iterator[Event]:
-    """So many runs in one process of their own."""
-    try:
-        started = s.start(env)
-    except HarnessError as error:
-        raise Refused(f"a second process cannot use the device: {error.message}") from None
-    with started as runner:
-        bench = Workbench(runner)
-        stopped = _stopped(bench.open(s.problem))
-        if stopped is not None:
-            raise Refused(f"in a process of its own: {stopped}")
-        for _ in range(runs):
-            s.once(bench)
-            yield from s.compare(bench, condition, variant)
+        s.once()
+        yield from s.compare_only(tensors, condition)
 
 
 def _other_stream(s: Repeats, condition: str) -> Iterator[Event]:
+    s.begin()
     for _ in range(s.runs):
         s.bench.new_stream()
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition)
+        s.once()
+        yield from s.compare(condition)
 
 
 def _load(s: Repeats, condition: str) -> Iterator[Event]:
+    s.begin()
     s.bench.load(s.problem)
     try:
         for _ in range(s.runs):
-            s.once(s.bench)
-            yield from s.compare(s.bench, condition)
+            s.once()
+            yield from s.compare(condition)
     finally:
         if not s.bench.runner.broken:
             s.bench.load(None)
 
 
 def _alignment(s: Repeats, condition: str) -> Iterator[Event]:
-    for run in range(s.runs):
+    s.begin()
+    s.away = True
+    for run in range(max(s.runs, len(_ALIGNMENTS))):
         behind = _ALIGNMENTS[run % len(_ALIGNMENTS)]
         variant = f"buffers {behind} bytes behind a multiple of 256"
-        stopped = _stopped(s.bench.reopen(alignment=behind))
+        stopped = stopped_by(s.bench.reopen(alignment=behind))
         if stopped is not None:
             yield NotTried(condition, f"{variant}: {stopped}", ends=False)
-            break
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition, variant)
-    s.bench.reopen()
+            return
+        s.once()
+        yield from s.compare(condition, variant)
 
 
 def _poisoned(s: Repeats, condition: str) -> Iterator[Event]:
-    for run in range(s.runs):
+    s.begin()
+    for run in range(max(s.runs, len(_POISONS))):
         byte = _POISONS[run % len(_POISONS)]
-        s.bench.poison(_SPACES, byte)
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition, f"filled with 0x{byte:02X}")
+        s.settle(byte)
+        s.once(settle=False)
+        yield from s.compare(condition, _LEFT if byte is None else f"filled with 0x{byte:02X}")
 
 
 def _graph(s: Repeats, condition: str) -> Iterator[Event]:
@@ -163,131 +199,50 @@ def _graph(s: Repeats, condition: str) -> Iterator[Event]:
         captured = s.bench.capture(name)
         if captured.outcome != "passed":
             raise Refused(f"there is no graph of {name}: {captured.call}: {captured.reason}")
+    s.begin()
     for _ in range(s.runs):
-        s.once(s.bench, graph=True)
-        yield from s.compare(s.bench, condition)
+        s.once(graph=True)
+        yield from s.compare(condition)
 
 
 def _dropout_reseeded(s: Repeats, condition: str) -> Iterator[Event]:
     _must_drop(s)
+    s.begin()
     for _ in range(s.runs):
-        s.once(s.bench, reseed=False)
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition)
+        s.once(states=False)
+        s.bench.reseed()
+        s.once(states=False)
+        yield from s.compare(condition)
 
 
 def _dropout_continued(s: Repeats, condition: str) -> Iterator[Event]:
     _must_drop(s)
-    s.once(s.bench)
+    s.begin()
     for _ in range(s.runs):
-        s.once(s.bench, reseed=False)
-        yield from s.compare(s.bench, condition)
+        s.once(states=False)
+        yield from s.compare(condition)
 
 
 def _must_drop(s: Repeats) -> None:
-    if not s.drops:
-        raise Refused("nothing is dropped: dropout_rate is 0, there is one layer, or no descriptor")
     if "forward_training" not in s.passes:
         raise Refused("inference drops nothing")
-
-
-def _padding_garbage(s: Repeats, condition: str) -> Iterator[Event]:
-    padding = padding_of(s.problem)
-    if not padding.size:
-        raise Refused("x has no padding: a packed layout, or all sequences of full length")
-    width = ELEMENT_BYTES[s.data_type]
-    x = s.inputs["x"]
-    for run in range(s.runs):
-        # Any bits with the top of the exponent clear are a finite number, of either sign.
-        garbage = np.random.default_rng(run).integers(0, 256, (padding.size, width), np.uint8)
-        garbage[:, -1] &= 0xBF
-        there = np.frombuffer(x, np.uint8).reshape(-1, width).copy()
-        there[padding] = garbage
-        s.bench.write("x", there.tobytes())
-        s.once(s.bench)
-        yield from s.compare(s.bench, condition)
-    s.bench.write("x", x)
-
-
-def _longer_padding(s: Repeats, condition: str) -> Iterator[Event]:
-    if LAYOUT.label(s.problem.value("layout")) == "seq_major_packed":
-        raise Refused("a packed layout has no padding")
-    if s.drops and "forward_training" in s.passes:
-        raise Refused(_RATED)
-    order = tuple(range(s.problem.value("batch_size")))
-    for more in _MORE_STEPS:
-        move = Move(s.problem, order, more)
-        variant = f"max_seq_length={move.problem.given['max_seq_length']}"
-        yield from _moved(s, condition, move, variant, s.runs)
-
-
-def _batch(s: Repeats, condition: str) -> Iterator[Event]:
-    if s.drops and "forward_training" in s.passes:
-        raise Refused(_RATED)
-    of = geometry(s.problem)
-    if of.batch_size == 1:
-        raise Refused("there is one sequence only")
-    if "dw" in s.tensors:
-        yield NotTried(condition, _SUMMED, "dw", ends=False)
-    order = reordered(of.lengths, of.layout == "seq_major_packed")
-    if order != tuple(range(of.batch_size)):
-        move = Move(s.problem, order)
-        yield from _moved(s, condition, move, "the other way round", s.runs)
-    for place in [i for i, length in enumerate(of.lengths) if length][: s.runs]:
-        yield from _moved(s, condition, Move(s.problem, (place,)), f"sequence {place} alone", 1)
-
-
-def _moved(s: Repeats, condition: str, move: Move, variant: str, runs: int) -> Iterator[Event]:
-    """Runs the sequences in another batch, and compares each with itself."""
-    inputs = s.inputs
-    stopped = _stopped(s.bench.open(move.problem))
-    if stopped is not None:
-        yield NotTried(condition, f"{variant}: {stopped}", ends=False)
-        return
-    for name, data in inputs.items():
-        s.bench.write(name, move.moved(name, data))
-    for _ in range(runs):
-        s.once(s.bench)
-        for name in s.tensors:
-            if name == "dw" and condition == "batch":
-                continue
-            before, now, places = move.shared(name, s.first[name], s.bench.read(name))
-            apart = difference(before, now, s.data_type)
-            if apart.first is not None:
-                apart = replace(apart, first=int(places[apart.first]))
-            yield Seen(condition, name, sha(now), None if apart.same else apart, variant)
+    if not s.drops:
+        raise Refused("nothing is dropped: dropout_rate is 0, there is one layer, or no descriptor")
 
 
 _MADE: dict[str, Callable[[Repeats, str], Iterator[Event]]] = {
     "same_objects": _same_objects,
     "fresh_handle": _fresh_handle,
-    "fresh_process": _fresh_process,
+    "fresh_process": fresh_process,
     "other_stream": _other_stream,
     "load": _load,
     "alignment": _alignment,
     "poisoned": _poisoned,
     "graph": _graph,
-    "cublas_workspace": _cublas_workspace,
+    "cublas_workspace": cublas_workspace,
     "dropout_reseeded": _dropout_reseeded,
     "dropout_continued": _dropout_continued,
-    "padding_garbage": _padding_garbage,
-    "longer_padding": _longer_padding,
-    "batch": _batch,
+    "padding_garbage": padding_garbage,
+    "longer_padding": longer_padding,
+    "batch": batch,
 }
-
-
-def _stopped(case: CaseResult) -> str | None:
-    """Why a problem cannot be run; None if it can."""
-    one = case.stopped or next((s for s in case.stages if not case.passes(s.stage)), None)
-    if one is None:
-        return None
-    said = ": ".join(word for word in (one.status, one.reason) if word) or one.outcome
-    return f"{one.stage}, {one.call}: {said}"
-
-
-def _words(error: StageFailed) -> str:
-    return f"the run ended: {error.message}"
-
-
-def _defect(error: StageFailed) -> bool:
-    return error.result.outcome == "failed"

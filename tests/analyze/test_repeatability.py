@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyharness.analyze.repeatability import Tally, by_algo, failure_rate_bound, gate
+from pyharness.analyze.repeatability import Tally, by_algo, failure_rate_bound, gated
 from pyharness.spec.differences import Difference, difference
 
 
@@ -57,7 +57,29 @@ def test_what_differs_is_told_by_its_first_run_and_its_worst() -> None:
         "verdict": "not_repeatable",
         "failure_rate_bound": None,
         "reason": None,
+        "processes": 1,
+        "outcome": "passed",
     }
+
+
+def test_results_of_different_parts_are_not_different_results() -> None:
+    tally = Tally()
+    apart = Difference(10, 1, 4, 1, 0.5)
+    for part, digest in (("a", "1"), ("b", "2"), ("b", "3"), ("c", "4")):
+        tally.add(digest, apart, part, part)
+    tally.add(None, None, "c", "c")
+    assert (tally.as_row()["runs"], tally.as_row()["distinct"]) == (5, 3)
+
+
+def test_processes_are_counted_and_a_defect_is_told() -> None:
+    tally = Tally()
+    for process in (4, 4, 5):
+        tally.add(None, None, process=process)
+    assert tally.as_row()["processes"] == 2
+    tally.reason, tally.failed = "it crashed", True
+    assert tally.as_row()["outcome"] == "failed"
+    assert Tally(reason="no padding").as_row()["outcome"] == "skipped"
+    assert Tally().as_row()["processes"] is None
 
 
 def test_an_infinite_distance_is_null() -> None:
@@ -86,6 +108,7 @@ def row(algo: str, condition: str, problem: str, verdict: str, runs: int) -> dic
         "problem": problem,
         "verdict": verdict,
         "runs": runs,
+        "processes": 1 if runs else None,
     }
 
 
@@ -109,4 +132,4 @@ def test_a_cell_is_as_bad_as_its_worst_tensor() -> None:
     assert (bad.verdict, bad.problems, bad.differing, bad.bound) == ("not_repeatable", 2, 1, None)
     none = cells["persist_static", "graph"]
     assert (none.verdict, none.problems, none.bound) == ("not_tried", 0, None)
-    assert gate(rows) == 1  # without what differs by design
+    assert gated(rows) == 1  # without what differs by design

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyharness.engine.rearranging import Move, padding_of, reordered
+from pyharness.engine.rearranging import Move, padding_rows, reordered
 from pyharness.spec.problem import Problem, parse_problem
 
 LAYOUTS = ("seq_major_unpacked", "seq_major_packed", "batch_major_unpacked")
@@ -26,9 +26,17 @@ def problem(layout: str, lengths: Sequence[int], steps: int) -> Problem:
 
 
 def buffer(
-    layout: str, lengths: Sequence[int], steps: int, names: Sequence[int], fill: float
+    layout: str,
+    lengths: Sequence[int],
+    steps: int,
+    names: Sequence[int],
+    padded: int | None = None,
 ) -> bytes:
-    """x where each number says of which sequence, step and place it is, by loops."""
+    """x where each number says of which sequence, step and place it is, by loops.
+
+    ``padded``  steps whose padding says the same; behind them are zeros.
+    """
+    padded = steps if padded is None else padded
     numbers: list[float] = []
     batch = range(len(lengths))
     seq_major = [(t, i) for t in range(steps) for i in batch]
@@ -36,7 +44,8 @@ def buffer(
     for t, i in batch_major if layout.startswith("batch") else seq_major:
         there = t < lengths[i]
         if there or layout != "seq_major_packed":
-            numbers += [names[i] * 100 + t * 10 + w if there else fill for w in range(WIDTH)]
+            sign = (1 if there else -1) if t < padded else 0
+            numbers += [sign * (1000 + names[i] * 100 + t * 10 + w) for w in range(WIDTH)]
     return np.array(numbers, np.float32).tobytes()
 
 
@@ -50,19 +59,21 @@ def test_every_number_arrives_at_its_place(data: st.DataObject, layout: str, mor
     assume(any(lengths[i] for i in chosen))
     moved = Move(problem(layout, lengths, steps), chosen, more)
     theirs = [lengths[i] for i in chosen]
-    before = buffer(layout, lengths, steps, range(len(lengths)), -1)
+    before = buffer(layout, lengths, steps, range(len(lengths)))
     packed = layout == "seq_major_packed"
     more_steps = max(theirs) if packed else steps + more
-    after = buffer(layout, theirs, more_steps, chosen, 0)
+    after = buffer(layout, theirs, more_steps, chosen, steps)
     assert moved.moved("x", before) == after
-    a, b, places = moved.shared("dx", before, after)
+    a, b = moved.shared("dx", before, after)
     assert a == b
-    assert len(places) == sum(theirs) * WIDTH
+    count = sum(theirs) * WIDTH
+    places = [moved.place("dx", i) for i in range(count)]
+    assert len(a) == 4 * count
     stored = np.frombuffer(before, np.float32)
     assert np.array_equal(stored[places], np.frombuffer(a, np.float32))
     assert moved.problem.value("max_seq_length") == more_steps
     changed = np.frombuffer(after, np.float32) + 0.5
-    a, b, places = moved.shared("dx", before, changed.tobytes())
+    a, b = moved.shared("dx", before, changed.tobytes())
     assert np.array_equal(np.frombuffer(b, np.float32), stored[places] + 0.5)
     assert np.all(np.diff(places) > 0)
     assert moved.problem.value("batch_size") == len(chosen)
@@ -74,26 +85,31 @@ def test_states_go_with_their_sequences(name: str, width: int) -> None:
     states = np.arange(4 * 3 * width, dtype=np.float32).reshape(4, 3, width)
     expected = np.stack([states[:, 2], states[:, 0]], axis=1)
     assert move.moved(name, states.tobytes()) == expected.tobytes()
-    assert move.shared(name, states.tobytes(), expected.tobytes())[0] == expected.tobytes()
+    # What is shared comes in the order of the first problem.
+    both = move.shared(name, states.tobytes(), expected.tobytes())
+    assert both == (np.ascontiguousarray(states[:, [0, 2]]).tobytes(),) * 2
+    assert move.place(name, width) == 2 * width
 
 
 def test_weights_stay() -> None:
     move = Move(problem("seq_major_unpacked", (4, 3), 4), (1, 0))
     assert move.moved("w", b"abcdefgh") == b"abcdefgh"
-    before, now, places = move.shared("dw", b"abcdefgh", b"abcdefgX")
-    assert (before, now, list(places)) == (b"abcdefgh", b"abcdefgX", [0, 1])
+    assert move.shared("dw", b"abcdefgh", b"abcdefgX") == (b"abcdefgh", b"abcdefgX")
+    assert move.place("dw", 1) == 1
 
 
 @pytest.mark.parametrize(
-    ("layout", "expected"),
+    ("layout", "steps", "expected"),
     [
-        ("seq_major_unpacked", [9, 10, 11]),  # step 1 of sequence 1
-        ("batch_major_unpacked", [9, 10, 11]),
-        ("seq_major_packed", []),
+        ("seq_major_unpacked", 2, [3]),  # step 1 of sequence 1
+        ("seq_major_unpacked", 3, [3, 4, 5]),  # that, and step 2 of both
+        ("batch_major_unpacked", 2, [3]),
+        ("batch_major_unpacked", 3, [2, 4, 5]),
+        ("seq_major_packed", 2, []),
     ],
 )
-def test_the_padding_of_x(layout: str, expected: list[int]) -> None:
-    assert padding_of(problem(layout, (2, 1), 2)).tolist() == expected
+def test_the_padding_of_x(layout: str, steps: int, expected: list[int]) -> None:
+    assert padding_rows(problem(layout, (2, 1), steps)).tolist() == expected
 
 
 def test_reordered_batches() -> None:
