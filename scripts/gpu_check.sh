@@ -10,10 +10,10 @@
 #   PYHARNESS_CHECK_INSTALLED=1  that Python has pyharness already: nothing is built
 #   PYHARNESS_CHECK_CUDNN        release to check (default installed)
 #   PYHARNESS_CHECK_PEER_DEVICE  where PyTorch runs: cuda or cpu (default cuda)
-#   PYHARNESS_CHECK_SECONDS      time for everything together (default 470)
+#   PYHARNESS_CHECK_SECONDS      time for everything together (default 560)
 #   PYHARNESS_CHECK_SIZE=short   a part of each step
 #   PYHARNESS_CHECK_STEPS        the steps to take (default: build tests doctor stages bench deepbench
-#                                memory)
+#                                memory repeat accuracy check soak)
 #   PYHARNESS_LIBCUDA            another libcuda
 set -euo pipefail
 
@@ -24,9 +24,9 @@ python=$(command -v -- "${PYHARNESS_CHECK_PYTHON:-python3}") || {
 }
 cudnn=${PYHARNESS_CHECK_CUDNN:-installed}
 peer_device=${PYHARNESS_CHECK_PEER_DEVICE:-cuda}
-total=${PYHARNESS_CHECK_SECONDS:-470}
+total=${PYHARNESS_CHECK_SECONDS:-560}
 size=${PYHARNESS_CHECK_SIZE:-full}
-steps=${PYHARNESS_CHECK_STEPS:-build tests doctor stages bench deepbench memory}
+steps=${PYHARNESS_CHECK_STEPS:-build tests doctor stages bench deepbench memory repeat accuracy check soak}
 export PYHARNESS_CHECK_CUDNN=$cudnn PYHARNESS_CHECK_SIZE=$size
 
 # What each step takes.
@@ -38,6 +38,9 @@ case $size in
     deep+=',training-gru-1536-32-187,server-lstm-*-1-*,device-*'
     part=(--preset "$deep" --least-samples 10 --least-time 0.05 --most-time 0.3)
     weighed=(--preset smoke)
+    looked=(--preset smoke)
+    runs=20
+    soaked=(--preset smoke --minutes 0.5)
     ;;
   short)
     tests=(-k 'standard or random or padding or timed')
@@ -46,6 +49,10 @@ case $size in
     part=(--preset 'deepbench/server-lstm-256-1-150' --least-samples 3 --least-time 0)
     part+=(--most-time 0.02)
     weighed=(--preset 'smoke/cells-*')
+    looked=(--preset 'smoke/cells-lstm-float' --axis hidden_size=8 --axis max_seq_length=4)
+    looked+=(--axis batch_size=2)
+    runs=2
+    soaked=("${looked[@]}" --cycles 100)
     ;;
   *)
     echo "error: PYHARNESS_CHECK_SIZE is $size: full or short" >&2
@@ -128,6 +135,15 @@ step bench 120 "${pyharness[@]}" bench --cudnn "$cudnn" --peer torch --peer-devi
 step deepbench 60 "${pyharness[@]}" bench --cudnn "$cudnn" "${part[@]}" --modes hot,graph \
   --precision 0.01 --timeout 30 --out "$folder/deepbench"
 step memory 20 "${pyharness[@]}" memory --cudnn "$cudnn" "${weighed[@]}" --out "$folder/memory"
+# What is not repeatable, beyond or violated is a finding of the tables: only a defect fails a step.
+step repeat 60 "${pyharness[@]}" determinism --cudnn "$cudnn" "${looked[@]}" --runs "$runs" \
+  --timeout 30 --out "$folder/repeat"
+step accuracy 30 "${pyharness[@]}" accuracy --cudnn "$cudnn" "${looked[@]}" --timeout 30 \
+  --out "$folder/accuracy"
+step check 60 "${pyharness[@]}" check --cudnn "$cudnn" "${looked[@]}" --timeout 30 \
+  --out "$folder/check"
+step soak 60 "${pyharness[@]}" soak --cudnn "$cudnn" "${soaked[@]}" --timeout 30 \
+  --out "$folder/soak"
 
 code=0
 summary write "$folder" || code=1

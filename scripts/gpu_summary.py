@@ -127,7 +127,8 @@ def tell_runs(step: Step, folder: Path) -> None:
         if run["state"] in _STOPPED:
             step.wrong.append(f"{place.name} is {_STOPPED[run['state']]}")
         for failure in results.get("failures", ()):
-            text = f"{failure['stage']}, {failure['call']}: {failure['cause']}"
+            where = ", ".join(w for w in (failure.get("stage"), failure["call"]) if w)
+            text = f"{where}: {failure['cause']}" if where else failure["cause"]
             step.lines.append(f"- FAILED on {name}: {text}; {failure['problem']}")
         for refusal in results.get("refusals", ())[:_MOST]:
             step.lines.append(
@@ -214,12 +215,39 @@ def tell_memory(step: Step, folder: Path) -> None:
             step.wrong.append("a problem that was refused or failed")
 
 
+def tell_verdicts(step: Step, folder: Path) -> None:
+    """How often each verdict was given, by what was asked."""
+    import pandas as pd  # noqa: PLC0415 - the summary is written without it too
+
+    tell_runs(step, folder)
+    asked = {"repeat": "condition", "accuracy": "buffer", "check": "check"}[step.name]
+    for path in sorted((folder / step.name).rglob("*.parquet")):
+        frame = pd.read_parquet(path)
+        for what, rows in frame.groupby(asked, sort=False):
+            counts = Counter(rows["verdict"].dropna())
+            step.lines.append(f"- {what}: {', '.join(f'{n} {v}' for v, n in counts.items())}")
+
+
+def tell_soak(step: Step, folder: Path) -> None:
+    """What is said of each kind of memory."""
+    tell_runs(step, folder)
+    for _, run in runs_of(folder / step.name):
+        results = run.get("results", {})
+        step.lines.append(f"- {results.get('cycles')} cycles: {results.get('verdict')}")
+        for what, trend in results.get("trends", {}).items():
+            step.lines.append(f"- {what}: {trend['verdict']}")
+
+
 TELLERS = {
     "tests": tell_tests,
     "stages": tell_stages,
     "bench": tell_times,
     "deepbench": tell_times,
     "memory": tell_memory,
+    "repeat": tell_verdicts,
+    "accuracy": tell_verdicts,
+    "check": tell_verdicts,
+    "soak": tell_soak,
 }
 
 

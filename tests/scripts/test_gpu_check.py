@@ -37,7 +37,7 @@ def check(
 ) -> Callable[..., Checked]:
     """Runs the script in its short form on an emulator with these settings."""
 
-    def run(steps: str | None = None, seconds: int = 120, **settings: object) -> Checked:
+    def run(steps: str | None = None, seconds: int = 180, **settings: object) -> Checked:
         real = cudnn("9.28.0.42").path
         release = emulator(real, **{"l2_bytes": 1 << 20, "name": "Emulated GPU", **settings})
         env = {
@@ -54,7 +54,7 @@ def check(
             env["PYHARNESS_CHECK_STEPS"] = steps
         folder = tmp_path / "check"
         done = subprocess.run(
-            [SCRIPT, folder], env=env, capture_output=True, text=True, check=False, timeout=150
+            [SCRIPT, folder], env=env, capture_output=True, text=True, check=False, timeout=210
         )
         return Checked(done.returncode, done.stdout + done.stderr, folder)
 
@@ -66,9 +66,10 @@ def test_the_whole_check_passes_and_leaves_its_tables(check: Callable[..., Check
     assert found.code == 0, found.output
     head, *_ = found.summary.splitlines()
     assert head == (
-        "# EMULATED, nothing here was seen on a GPU: Emulated GPU, cuDNN 9.28.0: 6 steps passed"
+        "# EMULATED, nothing here was seen on a GPU: Emulated GPU, cuDNN 9.28.0: 10 steps passed"
     )
-    for step in ("tests", "doctor", "stages", "bench", "deepbench", "memory"):
+    looked = ("repeat", "accuracy", "check", "soak")
+    for step in ("tests", "doctor", "stages", "bench", "deepbench", "memory", *looked):
         assert f"{step:<12} at most" in found.output
         assert f"| {step} | passed |" in found.summary
     tables = {
@@ -81,6 +82,11 @@ def test_the_whole_check_passes_and_leaves_its_tables(check: Callable[..., Check
         assert set(rows["provenance"]) == {"emulated"}
         assert set(rows["outcome"]) <= {"passed", "skipped"}
     assert set(tables["memory/memory.parquet"]["provenance"]) == {"emulated"}
+    said = found.summary.splitlines()
+    assert "- same_objects: 7 repeatable" in said
+    assert "- y: 2 within" in said
+    assert "- inference_is_training: 3 holds" in said
+    assert "- 100 cycles: not_told" in said
     passes = set(tables[f"bench/{ours}/timings.parquet"]["pass"])
     assert {"forward_inference", "backward_weights", "training_step"} <= passes
     # What costs 20 microseconds by default stands in the summary, with PyTorch beside it.
@@ -99,6 +105,10 @@ def test_the_whole_check_passes_and_leaves_its_tables(check: Callable[..., Check
         ("tests", "nan:dx@cudnnRNNBackwardData_v8:*", "tests failed"),
         ("bench", "status:EXECUTION_FAILED@cudnnRNNBackwardWeights_v8:*", "EXECUTION_FAILED"),
         ("memory", "status:INTERNAL_ERROR@cudnnGetRNNWeightSpaceSize:*", "refused or failed"),
+        ("repeat", "crash@cudnnRNNForward:3", "cudnnRNNForward"),
+        ("accuracy", "crash@cudnnRNNBackwardData_v8:1", "cudnnRNNBackwardData_v8"),
+        ("check", "crash@cudnnRNNBackwardWeights_v8:1", "cudnnRNNBackwardWeights_v8"),
+        ("soak", "crash@cudnnRNNForward:30", "cudnnRNNForward"),
     ],
 )
 def test_a_fault_is_told_of_the_step_that_met_it(
