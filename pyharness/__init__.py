@@ -1,6 +1,7 @@
 """pyharness: the test bench for cuDNN's RNN API.
 
-``pyharness.map``, ``diff``, ``try_problem``, ``explain`` and ``since`` do from Python what the
+``pyharness.map``, ``diff``, ``try_problem``, ``explain`` and ``since``, and on a GPU ``bench``,
+``memory``, ``determinism``, ``accuracy``, ``drift``, ``check`` and ``soak`` do from Python what the
 commands do; they load only when they are used, and the compiled part only when a library is tried.
 """
 
@@ -12,26 +13,47 @@ from pyharness.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
     from pyharness.api.public import diff, explain, map, since, try_problem  # noqa: A004
+    from pyharness.api.public_device import (
+        accuracy,
+        bench,
+        check,
+        determinism,
+        drift,
+        memory,
+        soak,
+    )
 
 __version__ = "0.1.0"
-_PUBLIC = ("diff", "explain", "map", "since", "try_problem")
+_HOST = ("diff", "explain", "map", "since", "try_problem")
+_DEVICE = ("accuracy", "bench", "check", "determinism", "drift", "memory", "soak")
 __all__ = [
     "HarnessError",
     "UsageError",
     "__version__",
+    "accuracy",
+    "bench",
+    "check",
+    "determinism",
     "diff",
+    "drift",
     "explain",
     "map",
+    "memory",
     "since",
+    "soak",
     "try_problem",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
+    if name in _HOST:
         from pyharness.api import public  # noqa: PLC0415 - import pyharness stays fast
 
         return getattr(public, name)
+    if name in _DEVICE:
+        from pyharness.api import public_device  # noqa: PLC0415
+
+        return getattr(public_device, name)
     raise AttributeError(f"module 'pyharness' has no attribute {name!r}")
 
 

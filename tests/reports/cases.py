@@ -92,6 +92,7 @@ class Case:
     ``source``       where it was made public.
     ``met``          what its author met.
     ``cause``        of [[gpu]]: documented, no rule (known but in no document), or unknown.
+    ``shown_by``     of [[gpu]]: the command that shows it on a GPU, if one does.
     ``since``        of [[host]]: how releases answer the first ask, as «status first last».
     ``answered_by``  of [[other]]: a command, «nothing yet: topic», or unknown.
     """
@@ -100,6 +101,7 @@ class Case:
     met: str
     asks: tuple[Ask, ...]
     cause: str = ""
+    shown_by: str = ""
     since: tuple[str, ...] = ()
     answered_by: str = ""
 

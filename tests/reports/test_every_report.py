@@ -103,3 +103,8 @@ def test_who_answers_what_is_no_problem(case: Case) -> None:
     assert by in (*commands, "unknown", "nothing yet")
     assert bool(topic) == (by == "nothing yet")
     assert not case.asks
+
+
+def test_what_shows_a_report_on_a_gpu_is_a_command() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert {c.shown_by for c in GPU} <= {"", *commands}

@@ -1,0 +1,315 @@
+"""The Python API of what needs a GPU: bench, memory, determinism, accuracy, drift, check, soak.
+
+Each takes its problems as the command does: ``problem`` is axis name to value or ``key=value``
+words, ``preset`` a set of problems, ``axes`` multiply either by the values of an axis, ``logs`` are
+a program's cuDNN API logs. ``device`` is the GPU by its number. What ``out`` names keeps tables and
+run.json; a run that was interrupted there is gone on with. Without it they are kept nowhere.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyharness.api.accuracy import measure_release
+from pyharness.api.bench_sides import BenchOptions, ReleaseTimer, Timer
+from pyharness.api.bench_torch import TorchTimer
+from pyharness.api.benching import bench as bench_sides
+from pyharness.api.checking import CheckOptions, check_release, checks_of
+from pyharness.api.chosen_problems import chosen_problems
+from pyharness.api.drift import drift_between
+from pyharness.api.driver import require_driver
+from pyharness.api.memory_files import memory_folder, write_memory
+from pyharness.api.onward import DeviceChoice
+from pyharness.api.progress import silent
+from pyharness.api.public import axis_texts, words_of
+from pyharness.api.repeatability import RepeatOptions, conditions_of, repeat_release
+from pyharness.api.scales import Wanted, open_scales
+from pyharness.api.soaking import SoakOptions, soak_release
+from pyharness.api.weighing import Wishes, weigh
+from pyharness.engine.soaking import Limits
+from pyharness.engine.worker import DEFAULT_TIMEOUT_S
+from pyharness.errors import UsageError, unknown_name
+from pyharness.measure.stopping import StoppingRule
+from pyharness.releases.locate import resolve
+from pyharness.releases.model import Release
+from pyharness.space.problems import ProblemSet
+from pyharness.spec.footprint import modes_of
+from pyharness.spec.timed import TIMED_PASSES, TIMING_MODES
+from pyharness.store.manifest import Manifest, now
+from pyharness.store.reading import table_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Problem = Mapping[str, Any] | Sequence[str]
+
+
+def bench(
+    cudnn: str | Sequence[str],
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    torch: str | None = None,
+    passes: Sequence[str] | None = None,
+    modes: Sequence[str] | None = None,
+    rule: StoppingRule | None = None,
+    device: int = 0,
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """How long each pass takes, on releases side by side.
+
+    ``cudnn``  a release, or several; none for PyTorch alone.
+    ``torch``  device of PyTorch to time beside them: cpu or cuda.
+    ``rule``   when a row has been timed for long enough.
+    Returns    one row a side, problem, pass and mode, as in the table ``timings``.
+    Raises     UsageError for anything that the command would refuse.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow, and only for frames
+
+    names = [cudnn] if isinstance(cudnn, str) else list(cudnn)
+    if not names and torch is None:
+        raise UsageError("nothing to time on is given", "a release, torch, or both")
+    problems = _problems(problem, preset, axes, logs)
+    options = BenchOptions(
+        passes=_chosen("pass", passes, TIMED_PASSES),
+        modes=_chosen("mode", modes, TIMING_MODES),
+        rule=rule or StoppingRule(),
+        ordinal=device,
+        shared=len(names) + (torch is not None) > 1,
+        timeout_s=timeout_s,
+    )
+    if names:
+        require_driver()
+    timers: list[Timer] = []
+    try:
+        for name in names:
+            timers.append(ReleaseTimer(resolve(name, full=True), options))  # noqa: PERF401 - closed
+        if torch is not None:
+            timers.append(TorchTimer(torch, options))
+        with _folder(out) as folder:
+            runs = bench_sides(timers, problems, folder, options, resume=True)
+            _whole(*(run.manifest for run in runs))
+            frames = [table_frame(run.folder, "timings") for run in runs]
+    finally:
+        for timer in timers:
+            timer.close()
+    return pd.concat(frames, ignore_index=True)
+
+
+def memory(
+    cudnn: str | None = None,
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    device: DeviceChoice = "first",
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """How many bytes problems ask for: observed on a GPU, predicted by formula elsewhere.
+
+    ``cudnn``   the release to ask; None: the formula alone.
+    ``device``  number of the GPU; first: the first, where there is one; none.
+    Returns     one row a problem and forward mode, as in the table ``memory``.
+    Raises      UsageError for anything that the command would refuse.
+    """
+    chosen = _problems(problem, preset, axes, logs).problems
+    named = preset is not None
+    wanted = [Wanted(c.problem, modes_of(c.passes), c.name if named else None) for c in chosen]
+    started = now()
+    with _folder(out) as folder, memory_folder(folder):
+        with open_scales(cudnn, device, timeout_s, silent) as scales:
+            found = weigh(wanted, scales, Wishes())
+        write_memory(found, scales.release, folder, started)
+        return table_frame(folder, "memory")
+
+
+def determinism(
+    cudnn: str,
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    runs: int = 10,
+    conditions: Sequence[str] | None = None,
+    device: int = 0,
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """Whether results repeat bit by bit, condition by condition.
+
+    ``runs``        under each condition.
+    ``conditions``  as in the README; None: all.
+    Returns         one row a problem, tensor and condition, as in the table ``repeatability``.
+    Raises          UsageError for anything that the command would refuse.
+    """
+    options = RepeatOptions(runs, conditions_of(_joined(conditions)), device, timeout_s)
+    problems = _problems(problem, preset, axes, logs)
+    (release,) = _on_device([cudnn])
+    return _frame("repeatability", out, lambda to: repeat_release(release, problems, to, options))
+
+
+def accuracy(
+    cudnn: str,
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    device: int = 0,
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """How far each tensor is from float64, and whether rounding explains it.
+
+    Returns  one row a problem, pass and tensor, as in the table ``accuracy``.
+    Raises   UsageError for anything that the command would refuse.
+    """
+    problems = _problems(problem, preset, axes, logs)
+    (release,) = _on_device([cudnn])
+    return _frame(
+        "accuracy", out, lambda to: measure_release(release, problems, to, device, timeout_s)
+    )
+
+
+def drift(
+    a: str,
+    b: str,
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    device: int = 0,
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """Which tensors have other bits on another release, and how far they are.
+
+    ``a, b``  the older and the newer release.
+    Returns   one row a problem, pass and tensor, as in the table ``drift``.
+    Raises    UsageError for anything that the command would refuse.
+    """
+    problems = _problems(problem, preset, axes, logs)
+    older, newer = _on_device([a, b])
+    return _frame(
+        "drift", out, lambda to: drift_between(older, newer, problems, to, device, timeout_s)
+    )
+
+
+def check(
+    cudnn: str,
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    checks: Sequence[str] | None = None,
+    tries: int | None = None,
+    device: int = 0,
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """Whether the equivalences hold that must, and the smallest problem that shows where not.
+
+    ``checks``  as in the README; None: all.
+    ``tries``   smaller problems that are tried at most; None: as the command.
+    Returns     one row a problem, check and tensor, as in the table ``equivalences``.
+    Raises      UsageError for anything that the command would refuse.
+    """
+    options = CheckOptions(checks_of(_joined(checks)), ordinal=device, timeout_s=timeout_s)
+    if tries is not None:
+        options = CheckOptions(options.checks, tries, device, timeout_s)
+    problems = _problems(problem, preset, axes, logs)
+    (release,) = _on_device([cudnn])
+    return _frame("equivalences", out, lambda to: check_release(release, problems, to, options))
+
+
+def soak(
+    cudnn: str,
+    problem: Problem = (),
+    *,
+    preset: str | None = None,
+    axes: Mapping[str, Any] | None = None,
+    logs: Sequence[str] = (),
+    minutes: float | None = None,
+    cycles: int | None = None,
+    seed: int = 0,
+    device: int = 0,
+    out: str | Path | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> pd.DataFrame:
+    """What memory does while plans of changing size come and go in one process.
+
+    ``minutes, cycles``  when it ends, whichever comes first; one of them is needed.
+    ``seed``             of the order of the problems, and of their sizes.
+    Returns              one row a sample, as in the table ``soak``; run.json has the verdicts.
+    Raises               UsageError for anything that the command would refuse.
+    """
+    if minutes is None and cycles is None:
+        raise UsageError("a soak needs an end", "give minutes, cycles, or both")
+    limits = Limits(cycles or inf, inf if minutes is None else 60 * minutes)
+    options = SoakOptions(limits, seed, device, timeout_s)
+    problems = _problems(problem, preset, axes, logs)
+    (release,) = _on_device([cudnn])
+    return _frame("soak", out, lambda to: soak_release(release, problems, to, options))
+
+
+def _problems(
+    problem: Problem, preset: str | None, axes: Mapping[str, Any] | None, logs: Sequence[str]
+) -> ProblemSet:
+    return chosen_problems(preset, axis_texts(axes or {}), words_of(problem), list(logs))
+
+
+def _on_device(names: Sequence[str]) -> list[Release]:
+    """The releases, with all that they need on a device.
+
+    Raises  UsageError if there is no driver, before anything is fetched.
+    """
+    require_driver()
+    return [resolve(name, full=True) for name in names]
+
+
+def _chosen(kind: str, names: Sequence[str] | None, known: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names or ():
+        if name not in known:
+            raise unknown_name(kind, name, known)
+    return known if names is None else tuple(name for name in known if name in names)
+
+
+def _joined(names: Sequence[str] | None) -> str | None:
+    return None if names is None else ",".join(names)
+
+
+@contextmanager
+def _folder(out: str | Path | None) -> Iterator[Path]:
+    """The folder for tables; without one, one that is gone with the block."""
+    if out is not None:
+        yield Path(out)
+        return
+    with tempfile.TemporaryDirectory(prefix="pyharness-") as scratch:
+        yield Path(scratch) / "run"
+
+
+def _whole(*manifests: Manifest) -> None:
+    """Hands on the Ctrl-C that ended a run: what was found is in its folder, if it has one."""
+    if any(manifest.state == "interrupted" for manifest in manifests):
+        raise KeyboardInterrupt
+
+
+def _frame(table: str, out: str | Path | None, run: Callable[[Path], Any]) -> pd.DataFrame:
+    """The table of a run."""
+    with _folder(out) as folder:
+        made = run(folder)
+        _whole(made.manifest)
+        return table_frame(made.folder, table)
