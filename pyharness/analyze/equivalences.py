@@ -12,6 +12,19 @@ FAILED, UNCHECKED = "failed", "unchecked"
 _WORST_FIRST = (FAILED, VIOLATED, HOLDS, NOT_TOLD, UNCHECKED)
 
 
+def widest(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    """The largest threshold of what holds, of each algo and check: less than that is not seen.
+
+    Bits that are the same hold whatever the threshold.
+    """
+    limits: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row["verdict"] == HOLDS and row["differing"]:
+            cell = row["algo"], row["check"]
+            limits[cell] = max(limits.get(cell, 0.0), row["threshold"] or 0.0)
+    return limits
+
+
 def by_algo(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Counter[str]]:
     """Problems of each algo and check by what is worst of them; rows without a check are left out.
 

@@ -47,14 +47,30 @@ class CaseRun(ABC, Generic[_R]):
         self._problems, self._progress, self._first = problems, progress, first
         self.folder = folder
         self._fresh = self.manifest = fresh
+        self._journal: CaseJournal | None = None
+        self._parts: list[str] = []
 
     @abstractmethod
     def work(self, runner: _R, named: NamedProblem) -> dict[str, Any]:
         """What a problem came to, as plain data."""
 
+    def keep(self, named: NamedProblem, part: str, data: dict[str, Any]) -> None:
+        """Keeps a part of what work() finds of a problem, for the case that it does not end.
+
+        Raises  HarnessError if the disk is full.
+        """
+        if self._journal is not None:
+            self._journal.add(key := _part_key(named, part), data)
+            self._parts.append(key)
+
+    def kept(self, named: NamedProblem, part: str) -> Any | None:
+        """What keep() kept, here or in a run that did not end; None without it."""
+        cases = {} if self._journal is None else self._journal.cases
+        return cases.get(_part_key(named, part))
+
     @abstractmethod
     def failed(self, case: Mapping[str, Any]) -> bool:
-        """Whether a defect ended it."""
+        """Whether a defect ended it, or a part that was kept of it."""
 
     @abstractmethod
     def rows(self, cases: Sequence[tuple[NamedProblem, Any]]) -> list[dict[str, Any]]:
@@ -78,6 +94,7 @@ class CaseRun(ABC, Generic[_R]):
             if self._begun(there, retry):
                 identity = {"run": list(self.manifest.identity)}
                 journal = CaseJournal(self.folder, identity, self.failed if retry else None)
+                self._journal = journal
                 with closing(journal):
                     if self._sweep(journal, start) == "complete":
                         journal.remove()
@@ -100,6 +117,8 @@ class CaseRun(ABC, Generic[_R]):
         """Every case that is not in the journal; how it ended."""
         started = time.monotonic()
         left = [p for p in self._problems if p.name not in journal.cases]
+        self._parts = [key for key in journal.cases if "\n" in key]
+        self._forget_parts(journal.cases)
         before, place, rest = len(self._problems) - len(left), iter(left), iter([self._first])
 
         def next_runner() -> _R:
@@ -118,6 +137,7 @@ class CaseRun(ABC, Generic[_R]):
             with closing(sweep):
                 for index, _, case in sweep:
                     journal.add(left[index].name, case)
+                    self._forget_parts(journal.cases)
         except KeyboardInterrupt:
             return self._end("interrupted", journal, started)
         except HarnessError as error:
@@ -125,6 +145,13 @@ class CaseRun(ABC, Generic[_R]):
             self._end("stopped", journal, started)
             raise
         return self._end("complete", journal, started)
+
+    def _forget_parts(self, cases: dict[str, Any]) -> None:
+        """Drops parts of which the whole is there: there may be many problems."""
+        for key in self._parts:
+            if key.partition("\n")[0] in cases:
+                cases.pop(key, None)
+        self._parts = [key for key in self._parts if key in cases]
 
     def _end(self, state: str, journal: CaseJournal, started: float) -> str:
         """Writes table and manifest of what there is."""
@@ -142,6 +169,10 @@ class CaseRun(ABC, Generic[_R]):
         self.manifest.state, self.manifest.ended = state, now()
         self.manifest.write(self.folder)
         return state
+
+
+def _part_key(named: NamedProblem, part: str) -> str:
+    return f"{named.name}\n{part}"  # no name of a problem has two lines
 
 
 def counts(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, int]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyharness.api.case_run import CaseRun, counts, fingerprint, running_release
-from pyharness.api.checking_case import Checker
+from pyharness.api.checking_case import Cells, Checker, Hand
 from pyharness.api.device import open_runner
 from pyharness.api.diffing import folder_name
 from pyharness.api.progress import Progress, silent
 from pyharness.api.stage_rows import problem_cells
-from pyharness.engine.runner import Runner
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.errors import unknown_name
 from pyharness.releases.model import Release
@@ -24,6 +23,7 @@ from pyharness.store.manifest import Manifest
 
 DEFAULT_CHECKS = Path("results/check")
 MOST_TRIES = 300
+MOST_S = 120.0
 _MOST_FAILURES = 20
 
 
@@ -34,12 +34,14 @@ class CheckOptions:
     ``checks``      of spec.equivalences.CHECKS.
     ``most_tries``  problems tried to find the smallest that shows what is violated; 0: none.
     ``ordinal``     the device.
+    ``most_s``      that the search may take, for each check that a problem violates.
     """
 
     checks: tuple[str, ...] = tuple(CHECKS)
     most_tries: int = MOST_TRIES
     ordinal: int = 0
     timeout_s: float = DEFAULT_TIMEOUT_S
+    most_s: float = MOST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,10 @@ def check_release(
              cannot go on or the disk is full: what was found so far is kept then.
     """
     options = options or CheckOptions()
-    start = partial(open_runner, release, options.ordinal, options.timeout_s, set())
+    start = partial(Hand, partial(open_runner, release, options.ordinal, options.timeout_s, set()))
     first = start()
     try:
-        run = _Checking(release, problems, out, options, progress, first, start)
+        run = _Checking(release, problems, out, options, progress, first)
         run.go(start)
         return CheckRun(run.folder, run.manifest)
     finally:
@@ -91,7 +93,7 @@ def checks_of(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in CHECKS if name in names)
 
 
-class _Checking(CaseRun[Runner]):
+class _Checking(CaseRun[Hand]):
     """One run of check_release; a case is the cells of its rows."""
 
     kind = "equivalences"
@@ -103,25 +105,35 @@ class _Checking(CaseRun[Runner]):
         out: Path | None,
         options: CheckOptions,
         progress: Progress,
-        first: Runner,
-        start: Callable[[], Runner],
+        first: Hand,
     ) -> None:
-        how = {"checks": list(options.checks), "most_tries": options.most_tries}
-        facts, what = first.facts, fingerprint(problems, how)
+        how = {
+            "checks": list(options.checks),
+            "most_tries": options.most_tries,
+            "most_s": options.most_s,
+        }
+        facts, what = first.runner.facts, fingerprint(problems, how)
         folder = out or folder_name(release, problems.name, what, facts.name, DEFAULT_CHECKS)
         fresh = Manifest(
             kind=self.kind,
-            release=running_release(release, first),
+            release=running_release(release, first.runner),
             space={"name": problems.name, "fingerprint": what, "grids": [], **how},
             reasons="all",
             timeout_s=options.timeout_s,
             device={**asdict(facts), "ordinal": options.ordinal},
         )
         super().__init__(problems.problems, folder, fresh, progress, first)
-        self._checker = Checker(start, options.checks, options.most_tries, progress)
+        self._checker = Checker(options.checks, options.most_tries, options.most_s, progress)
 
-    def work(self, runner: Runner, named: NamedProblem) -> dict[str, Any]:
-        return {"rows": self._checker.cells(runner, named)}
+    def work(self, runner: Hand, named: NamedProblem) -> dict[str, Any]:
+        def kept(check: str) -> list[Cells] | None:
+            part = self.kept(named, check)
+            return None if part is None else part["rows"]
+
+        def keep(check: str, cells: list[Cells]) -> None:
+            self.keep(named, check, {"rows": cells})
+
+        return {"rows": self._checker.cells(runner, named, kept, keep)}
 
     def failed(self, case: Mapping[str, Any]) -> bool:
         return any(row["outcome"] == "failed" for row in case["rows"])

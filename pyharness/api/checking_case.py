@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isfinite
-from types import TracebackType
+from time import monotonic
 from typing import Any
 
-from pyharness.analyze.shrinking import Enough, shrink, within
+from pyharness.analyze.shrinking import Enough, Shrunk, shrink, within
 from pyharness.api.accuracy_case import closed
 from pyharness.api.progress import Progress
 from pyharness.engine.equivalences import Found, check
@@ -22,24 +23,28 @@ from pyharness.spec.stage_results import StageResult
 
 SETTLED, STOPPED, NOT_REPEATED = "settled", "stopped", "not_repeated"
 _MOST_BREAKS = 8  # runners that a search for the smallest problem may break
+Cells = dict[str, Any]  # of a row of the table, by column
 Violated = dict[str, float]  # buffer to its error; infinite where one is no number
 
 
 class Hand:
-    """A runner, and another one where it broke; those that it started end with the block."""
+    """A runner, and another one where it broke.
 
-    def __init__(self, runner: Runner, start: Callable[[], Runner]) -> None:
-        self._runner, self._start = runner, start
-        self._own = False
+    ``breaks``  runners that broke up to now.
+    """
+
+    def __init__(self, start: Callable[[], Runner]) -> None:
+        self._start = start
+        self._runner = start()
+        self._lost = False
         self.breaks = 0
 
     @property
     def bench(self) -> Workbench:
         """A workbench that can be used."""
         if self._runner.broken:
-            self._end()
-            self.breaks += 1
-            self._runner, self._own = self._start(), True
+            self._lost = True
+            self._renew()
         return Workbench(self._runner)
 
     @property
@@ -47,51 +52,75 @@ class Hand:
         """The runner as it is, broken or not."""
         return self._runner
 
-    def __enter__(self) -> Hand:
-        """The hand itself."""
-        return self
+    @property
+    def broken(self) -> bool:
+        """Whether a runner broke, but for those that broke aside."""
+        return self._lost or self._runner.broken
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Ends what it started."""
-        self._end()
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What breaks in the block was not asked for: it is made anew and not counted."""
+        before = self.broken
+        yield
+        if self._runner.broken:
+            self._renew()
+        self._lost = before
 
-    def _end(self) -> None:
-        if self._own:
-            self._runner.close()
+    def close(self) -> None:
+        """Ends the runner."""
+        self._runner.close()
+
+    def _renew(self) -> None:
+        self._runner.close()
+        self.breaks += 1
+        self._runner = self._start()
 
 
 @dataclass
 class Checker:
     """Puts problems to checks one after the other, and knows what the ones before came to.
 
-    ``start``       a new runner.
     ``most_tries``  problems that a search for the smallest one may try; 0: there is no search.
+    ``most_s``      that the search may take for all tensors of a problem that violate a check.
     """
 
-    start: Callable[[], Runner]
     checks: Sequence[str]
     most_tries: int
+    most_s: float
     progress: Progress
     _tried: dict[tuple[str, Sequence[str], str], Violated] = field(default_factory=dict)
     _smallest: dict[str, list[Problem]] = field(default_factory=dict)
 
-    def cells(self, runner: Runner, named: NamedProblem) -> list[dict[str, Any]]:
-        """Cells of the table: one a check, buffer and variant, and what could not be checked."""
-        with Hand(runner, self.start) as hand:
-            opened = hand.bench.open(named.problem)
-            if not opened.complete:
-                return [_ended(None, opened.stopped or opened.stages[0])]
-            found = [cells for name in self.checks for cells in self._check(hand, named, name)]
-            if not hand.runner.broken:
-                found += [_ended(None, result) for result in closed(Workbench(hand.runner))]
-            return found
+    def cells(
+        self,
+        hand: Hand,
+        named: NamedProblem,
+        kept: Callable[[str], list[Cells] | None],
+        keep: Callable[[str, list[Cells]], None],
+    ) -> list[Cells]:
+        """Cells of the table: one a check, buffer and variant, and what could not be checked.
 
-    def _check(self, hand: Hand, named: NamedProblem, name: str) -> list[dict[str, Any]]:
+        ``kept``  those of a check, if it was made before.
+        ``keep``  takes those of a check as soon as they are there.
+        """
+        try:
+            opened = hand.bench.open(named.problem)
+        except StageFailed as error:
+            return [_ended(None, error.result)]
+        if not opened.complete:
+            return [_ended(None, opened.stopped or opened.stages[0])]
+        found: list[Cells] = []
+        for name in self.checks:
+            own = kept(name)
+            if own is None:
+                own = self._check(hand, named, name)
+                keep(name, own)
+            found += own
+        if not hand.runner.broken:
+            found += [_ended(None, result) for result in closed(Workbench(hand.runner))]
+        return found
+
+    def _check(self, hand: Hand, named: NamedProblem, name: str) -> list[Cells]:
         provenance = hand.runner.facts.provenance
         try:
             found = check(hand.bench, named.problem, named.passes, name)
@@ -121,24 +150,30 @@ class Checker:
 
     def _shown(
         self, hand: Hand, named: NamedProblem, name: str, buffers: Sequence[str]
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, Cells]:
         """The cells of the smallest problem in which each buffer is violated."""
         if not buffers or not self.most_tries:
             return {}
-        again = self._try(hand, named, name, named.problem)
-        return {
-            buffer: self._search(hand, named, name, buffer)
-            if buffer in again
-            else {"shrinking": NOT_REPEATED}
-            for buffer in buffers
-        }
+        end = monotonic() + self.most_s
+        with hand.aside():
+            again = self._try(hand, named, name, named.problem)
+            return {
+                buffer: self._search(hand, named, name, buffer, end)
+                if buffer in again
+                else {"shrinking": NOT_REPEATED}
+                for buffer in buffers
+            }
 
-    def _search(self, hand: Hand, named: NamedProblem, name: str, buffer: str) -> dict[str, Any]:
+    def _search(self, hand: Hand, named: NamedProblem, name: str, buffer: str, end: float) -> Cells:
+        """The cells of the smallest problem in which a buffer is violated.
+
+        ``end``  when it is enough, on the clock that only goes on.
+        """
         tries, breaks = 0, hand.breaks
 
         def violates(one: Problem) -> bool:
             nonlocal tries
-            if hand.breaks - breaks >= _MOST_BREAKS:
+            if hand.breaks - breaks >= _MOST_BREAKS or monotonic() >= end:
                 raise Enough
             tries += 1
             self.progress(f"shrinking {name}", tries, self.most_tries)
@@ -153,7 +188,11 @@ class Checker:
         shrunk = shrink(first, violates, self.most_tries)
         self.progress(f"shrinking {name}", tries, tries)
         if shrunk.problem not in smallest:
-            smallest.append(shrunk.problem)
+            seen_twice = shrunk.problem == named.problem
+            if seen_twice or buffer in self._try(hand, named, name, shrunk.problem):
+                smallest.append(shrunk.problem)
+            else:  # it shows it now and then, and may have come here by chance
+                shrunk = Shrunk(named.problem, shrunk.tries, settled=False)
         error = self._known(hand, named, name, shrunk.problem)[buffer]
         return {
             "smallest": shrunk.problem.command,
@@ -190,11 +229,11 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and isfinite(number) else None
 
 
-def _skipped(name: str, why: str, provenance: str) -> dict[str, Any]:
+def _skipped(name: str, why: str, provenance: str) -> Cells:
     return {"check": name, "outcome": "skipped", "reason": why, "provenance": provenance}
 
 
-def _ended(name: str | None, result: StageResult) -> dict[str, Any]:
+def _ended(name: str | None, result: StageResult) -> Cells:
     """The cells of a stage that did not end well."""
     return {
         "check": name,

@@ -19,6 +19,7 @@ from pyharness.cli.options import (
 )
 
 _GATES = ("violated", "failed")
+_NOTHING = "no check tells anything of any tensor"
 
 
 def command(
@@ -46,6 +47,16 @@ def command(
             help="Smaller problems that are tried at most to shrink one that violates a check.",
         ),
     ] = 300,
+    shrink_minutes: Annotated[
+        int,
+        typer.Option(
+            "--shrink-minutes",
+            min=1,
+            max=1440,
+            help="Minutes after which a search for a smaller problem ends, for each check that a "
+            "problem violates.",
+        ),
+    ] = 2,
     device: Device = None,
     out: Out = None,
     fail_on: Annotated[
@@ -69,8 +80,9 @@ def command(
     from pyharness.api.chosen_problems import chosen_problems
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
+    from pyharness.cli.gates import leave_by
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
+    from pyharness.errors import EXIT_INTERRUPTED, unknown_name
     from pyharness.present.checking import checks_data, render_checks
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
@@ -80,7 +92,7 @@ def command(
     for gate in gates:
         if gate not in _GATES:
             raise unknown_name("result", gate, _GATES)
-    options = CheckOptions(checks_of(checks), tries, device or 0, timeout)
+    options = CheckOptions(checks_of(checks), tries, device or 0, timeout, 60 * shrink_minutes)
     problems = chosen_problems(preset, axis or [], problem or [], log or [])
     require_driver()
     with shown("problems") as progress:
@@ -95,10 +107,9 @@ def command(
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
+    verdicts = run.manifest.results["verdicts"]
     counts = {
-        "violated": run.manifest.results["verdicts"].get("violated", 0),
+        "violated": verdicts.get("violated", 0),
         "failed": run.manifest.results["statuses"].get("failed", 0),
     }
-    if found := [f"{g} ({counts[g]:,})" for g in gates if counts[g]]:
-        typer.echo(f"gate: {', '.join(found)}", err=True)
-        raise typer.Exit(EXIT_GATE)
+    leave_by(gates, counts, {} if "holds" in verdicts else {"violated": _NOTHING})

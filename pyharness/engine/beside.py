@@ -20,7 +20,7 @@ from pyharness.reference.layouts import to_bytes
 from pyharness.reference.network import Forward, Network, forward
 from pyharness.reference.tolerances import near_turn, scales, threshold_between
 from pyharness.spec.enums import DATA_TYPE, MATH_TYPE
-from pyharness.spec.equivalences import NOT_TOLD
+from pyharness.spec.equivalences import HOLDS, NOT_TOLD
 from pyharness.spec.geometry import Geometry, geometry
 from pyharness.spec.number_bits import Bits, bits_of, values
 from pyharness.spec.problem import Problem
@@ -31,6 +31,7 @@ _TURNED = (
     "beyond the threshold; but a rectifier is so near to zero, or a cell state to its limit, that "
     "a rounding turns gradients on and off"
 )
+_ZEROS = "all of it is zero, both ways"
 _MOST_BYTES = 1 << 30
 
 # A tensor's name to the largest error that rounding explains; None: the same bits are asked for.
@@ -39,11 +40,15 @@ Limits = Callable[[str], float | None]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What the problem reads, what it came to, and the passes that the library did not take."""
+    """What the problem reads, what it came to, and the passes that the library did not take.
+
+    ``tensors``  the outputs that it has.
+    """
 
     given: dict[str, Bits]
     outputs: Outputs
     refused: dict[str, StageFailed]
+    tensors: tuple[str, ...]
 
 
 @dataclass
@@ -105,7 +110,7 @@ class Whole:
         outputs = self.side.outputs(self.asked, refused)
         if not outputs:
             raise next(iter(refused.values()))
-        return _Run({**given, **steps}, outputs, refused)
+        return _Run({**given, **steps}, outputs, refused, self.bench.tensors())
 
     @property
     def data_type(self) -> str:
@@ -121,15 +126,25 @@ class Whole:
             MATH_TYPE.label(self.problem.value("math_type")),
         )
 
-    def other(self, problem: Problem, given: Tensors, passes: Sequence[str]) -> Outputs:
+    def other(
+        self,
+        problem: Problem,
+        given: Tensors,
+        passes: Sequence[str],
+        refused: dict[str, StageFailed] | None = None,
+    ) -> Outputs:
         """What another problem comes to.
 
-        Raises  Refused if the library does not take it, or has no memory for it; StageFailed.
+        ``refused``  takes the passes that the library does not take, while it takes others.
+        Raises       Refused if the library does not take it, or has no memory for it; StageFailed.
         """
         try:
             side = Side(self.bench, problem)
             side.give(given)
-            return side.outputs(passes)
+            outputs = side.outputs(passes, refused)
+            if refused and not outputs:
+                raise next(iter(refused.values()))
+            return outputs
         except StageFailed as error:
             if error.result.outcome == "failed":
                 raise
@@ -149,6 +164,7 @@ class Whole:
 
         ``now``   in the shapes of the outputs; what is not there is not compared.
         ``rows``  the sequences that are compared; None: all.
+        Returns   each tensor; those of passes that the library does not take are not told.
         """
         found = []
         for pass_name in self.passes:
@@ -169,8 +185,12 @@ class Whole:
                     limits(tensor),
                     partial(self._doubt, tensor, limits),
                 )
+                if one.verdict == HOLDS and all(
+                    self._zeros(before[n]) and self._zeros(after[n]) for n in parts
+                ):
+                    one = replace(one, verdict=NOT_TOLD, reason=_ZEROS)
                 found.append(replace(one, variant=self.variant(pass_name, now, variant)))
-        return found + self._untold()
+        return found + self.untold(self._run.refused)
 
     def variant(self, pass_name: str, now: Outputs, words: str | None = None) -> str | None:
         """How a tensor was made in words: with the forward pass where there are two."""
@@ -214,15 +234,22 @@ class Whole:
         """Where these numbers of a tensor, or of its parts, lie in its buffer."""
         return np.concatenate([self.side.at(name)[mask] for name, mask in shown.items()])
 
-    def _untold(self) -> list[Found]:
-        """The tensors of the passes that the library does not take."""
+    def untold(self, refused: Mapping[str, StageFailed], variant: str | None = None) -> list[Found]:
+        """The tensors of the passes that the library does not take, and of those behind them."""
         found = []
-        for name in [name for name in self.asked if name not in self.passes]:
-            cause = name if name in self._run.refused else blocked_by(name, self._run.refused)
-            why = self._run.refused[cause or name].message
-            tensors = [t for t in WRITTEN[name] if t in self.bench.tensors()]
-            found += [Found(t, NOT_TOLD, False, 0, 0, None, 0.0, reason=why) for t in tensors]
+        for name in self.asked:
+            cause = name if name in refused else blocked_by(name, refused)
+            if cause is not None:
+                found += self.nothing(name, refused[cause].message, variant)
         return found
+
+    def nothing(self, pass_name: str, why: str, variant: str | None) -> list[Found]:
+        """What a pass writes, of which nothing can be told."""
+        tensors = [t for t in WRITTEN[pass_name] if t in self._run.tensors]
+        return [Found(t, NOT_TOLD, False, 0, 0, None, 0.0, None, variant, why) for t in tensors]
+
+    def _zeros(self, bits: Bits) -> bool:
+        return not values(bits, self.data_type).any()
 
     def _shown(self, name: str, rows: Sequence[int] | None) -> NDArray[np.bool_]:
         """What is compared of a tensor: of the sequences that are, what they have."""

@@ -11,6 +11,7 @@ import numpy as np
 from pyharness.engine.beside import Limits, Whole
 from pyharness.engine.rearranging import padding_rows, with_lengths
 from pyharness.engine.repeats import Refused
+from pyharness.engine.runner import StageFailed
 from pyharness.engine.sides import SERIES, Outputs, Tensors
 from pyharness.engine.told import Found, compared
 from pyharness.spec.batches import sort_order
@@ -22,12 +23,17 @@ _PACKED = "seq_major_packed"
 _PADDED = ("seq_major_unpacked", "batch_major_unpacked")
 _NO_PADDING = "there is no padding: a packed layout, or all sequences of full length"
 _NO_STEPS = "no sequence has a step"
-_AGAIN = 10  # times that all is run again: some may come to the same bits by chance
+# Times that all is run again: roundings may come to the same bits by chance, more than these not.
+_AGAIN, _AGAIN_BEYOND = 10, 2
 _OUT_OF_DY = ("dy", "dhy", "dcy")
+_HANDED_ON = {"hy": "hx", "cy": "cx"}
 
 
 def packed_is_padded(whole: Whole) -> list[Found]:
-    """A packed batch in both padded layouts; a padded one packed, with its sequences in order."""
+    """A packed batch in both padded layouts; a padded one packed, with its sequences in order.
+
+    Sequences without steps, which a packed batch has not, hand on the states that they are given.
+    """
     of = whole.of
     steps, order = of.max_seq_length, tuple(range(of.batch_size))
     if of.layout == _PACKED:
@@ -39,14 +45,23 @@ def packed_is_padded(whole: Whole) -> list[Found]:
         order = tuple(int(i) for i in sort_order(of.lengths)[0] if of.lengths[i])
         steps = max(of.lengths)
     _must_have_steps(whole)
-    lengths, found = [of.lengths[i] for i in order], []
+    lengths, found, refusals = [of.lengths[i] for i in order], list[Found](), list[Refused]()
     for words in ways:
         problem = with_lengths(Problem({**whole.problem.given, **words}), lengths, steps)
-        made = Joined(whole)
-        outputs = whole.other(problem, rows_of(whole.given, order, steps), whole.passes)
+        made, refused, layout = Joined(whole), dict[str, StageFailed](), words["layout"]
+        given = rows_of(whole.given, order, steps)
+        try:
+            outputs = whole.other(problem, given, whole.passes, refused)
+        except Refused as why:
+            refusals.append(why)
+            found += [o for p in whole.passes for o in whole.nothing(p, str(why), layout)]
+            continue
         made.put(outputs, order)
-        limits = whole.rounding(problem)
-        found += whole.alike(made.outputs(), limits, rows=order, variant=words["layout"])
+        made.put(_without_steps(whole, outputs), [i for i, n in enumerate(of.lengths) if not n])
+        found += whole.alike(made.outputs(), whole.rounding(problem), variant=layout)
+        found += whole.untold(refused, layout)
+    if len(refusals) == len(ways):
+        raise refusals[0]
     return found
 
 
@@ -74,6 +89,9 @@ def padding_filled(whole: Whole) -> list[Found]:
 def padding_ignored(whole: Whole) -> list[Found]:
     """The same objects and buffers with other numbers, and with NaN, in the padding: same bits.
 
+    That of y is written by forward passes, unless they leave it open: backward passes find other
+    numbers there then, but no NaN, which no program has there.
+
     Where a run that is made again has other bits already, all are compared but for rounding.
     """
     _must_have_padding(whole)
@@ -86,6 +104,10 @@ def padding_ignored(whole: Whole) -> list[Found]:
             if variant.startswith("NaN"):
                 numbers[:] = np.nan
             ways[variant][name] = np.where(padding, whole.stored(numbers), given[name])
+        if whole.problem.value("padding_fill") == 0 and not variant.startswith("NaN"):
+            width = whole.of.output_size * whole.of.directions
+            numbers = draw.uniform(-2, 2, (whole.of.max_seq_length, whole.of.batch_size, width))
+            ways[variant]["y"] = whole.stored(numbers)
     made = {variant: _outputs(whole, other) for variant, other in ways.items()}
 
     def told(limits: Limits) -> list[Found]:
@@ -95,7 +117,10 @@ def padding_ignored(whole: Whole) -> list[Found]:
     found = told(lambda _: None)
     if all(one.verdict != VIOLATED for one in found):
         return found
-    for _ in range(_AGAIN):
+    within = told(whole.rounding(whole.problem))
+    both = zip(found, within, strict=True)
+    beyond = all(b.verdict == VIOLATED for a, b in both if a.verdict == VIOLATED)
+    for _ in range(_AGAIN_BEYOND if beyond else _AGAIN):
         before = [whole.outputs, *made.values()]
         again = _outputs(whole, given)
         made = {variant: _outputs(whole, other) for variant, other in ways.items()}
@@ -104,10 +129,22 @@ def padding_ignored(whole: Whole) -> list[Found]:
     return found
 
 
+def _without_steps(whole: Whole, like: Outputs) -> Outputs:
+    """What forward passes hand on of the sequences that have no steps."""
+    rows = [i for i, length in enumerate(whole.of.lengths) if not length]
+    given = whole.problem.value("initial_states") == 0
+    states = {}
+    for pass_name, name in like:
+        if rows and name in _HANDED_ON:
+            state = whole.given[_HANDED_ON[name]][:, rows]
+            states[pass_name, name] = state if given else np.zeros_like(state)
+    return states
+
+
 def _outputs(whole: Whole, given: Tensors) -> Outputs:
     """What the problem, which is open, comes to with other inputs."""
     whole.side.give(given)
-    return whole.side.outputs(whole.passes)
+    return whole.side.outputs(whole.passes, padding_of_y=given.get("y"))
 
 
 def reverse_starts_at_end(whole: Whole) -> list[Found]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyharness.engine.beside import Whole
 from pyharness.engine.repeats import Refused
+from pyharness.engine.runner import StageFailed
 from pyharness.engine.sides import SERIES, Outputs, Tensors
 from pyharness.engine.told import Found
 from pyharness.spec.geometry import geometry
@@ -47,11 +48,14 @@ def projection_off(whole: Whole) -> list[Found]:
         bits = whole.given[name]
         width = shape.input_size if name == "x" else wide if "c" in name else bits.shape[-1]
         given[name] = _filled(bits, (*bits.shape[:-1], width))
-    made = whole.other(problem, given, whole.passes)
+    refused: dict[str, StageFailed] = {}
+    made = whole.other(problem, given, whole.passes, refused)
     now = {
-        key: made[key][tuple(slice(n) for n in bits.shape)] for key, bits in whole.outputs.items()
+        key: made[key][tuple(slice(n) for n in bits.shape)]
+        for key, bits in whole.outputs.items()
+        if key in made
     }
-    return whole.alike(now, whole.rounding(problem))
+    return whole.alike(now, whole.rounding(problem)) + whole.untold(refused)
 
 
 def layers_in_turn(whole: Whole) -> list[Found]:
@@ -62,7 +66,7 @@ def layers_in_turn(whole: Whole) -> list[Found]:
     of = whole.of
     if of.num_layers == 1:
         raise Refused("there is one layer")
-    problems = [_layer(whole.problem, layer) for layer in range(of.num_layers)]
+    problems = [one_layer(whole.problem, layer) for layer in range(of.num_layers)]
     now: Outputs = {}
     kept: list[Tensors] = []
     for pass_name in whole.forward:
@@ -113,7 +117,7 @@ def _down(whole: Whole, problems: Sequence[Problem], kept: Sequence[Tensors], no
         dy = whole.without_padding(dx)
 
 
-def _layer(problem: Problem, layer: int) -> Problem:
+def one_layer(problem: Problem, layer: int) -> Problem:
     """A layer as a problem of its own."""
     words = {"num_layers": "1"}
     if layer:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
 
 from pyharness.engine.beside import Whole
 from pyharness.engine.equivalent_batches import Joined, rows_of
-from pyharness.engine.equivalent_networks import changed
+from pyharness.engine.equivalent_networks import changed, one_layer
 from pyharness.engine.rearranging import with_lengths
 from pyharness.engine.repeats import Refused
 from pyharness.engine.sides import SERIES, Outputs, Tensors
@@ -32,13 +32,21 @@ def chunks_are_whole(whole: Whole) -> list[Found]:
     Sequences that are longer than a data descriptor takes (spec.batches.LONGEST) are run so. There
     is no whole to compare these with: any others, of two steps or more, are cut here. Of a layer
     with two directions each is a network of its own, and the second gets its sequences turned
-    round.
+    round. Such a layer needs all of the one below, so that of several each is cut alone, with
+    numbers of its own, whose places are none of the whole: that layers in turn are all of them is
+    another check. Those behind the first are the same problem.
     """
     of = whole.of
-    if of.directions > 1 and of.num_layers > 1:
-        raise Refused("a layer with a reverse direction needs all of the one below: cut each alone")
     if max(of.lengths) == 1 or not any(of.lengths):
         raise Refused("no sequence has two steps, to be cut between them")
+    if of.directions > 1 and of.num_layers > 1:
+        found = []
+        for layer, which in enumerate(("the first layer alone", "a layer behind it alone")):
+            alone = Whole(whole.bench, one_layer(whole.problem, layer), whole.asked)
+            for one in chunks_are_whole(alone):
+                words = which if one.variant is None else f"{which}, {one.variant}"
+                found.append(replace(one, variant=words, first=None))
+        return found
     pieces = chunks(of.lengths, ceil(max(of.lengths) / _PIECES))
     if of.directions == 1:
         networks = [_Series(whole, pieces, whole.problem, whole.given, whole.outputs)]

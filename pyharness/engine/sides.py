@@ -63,11 +63,7 @@ class Side:
         """Overwrites what it reads with these; zeros in what no sequence of theirs has."""
         for name in INPUTS:
             if name in tensors and name in self._bench.buffers():
-                rows = stored_rows(name, self.of)
-                there = rows >= 0
-                stored = np.zeros((rows.max(initial=-1) + 1, row_width(name, self.of)), self._bits)
-                stored[rows[there]] = tensors[name][there]
-                self._bench.write(name, stored.tobytes())
+                self._store(name, tensors[name])
         weights = [part for part in self.weights if f"w.{part.name}" in tensors]
         if weights:
             space = np.zeros(self._weight_bytes // self.of.element_bytes, self._bits)
@@ -78,13 +74,18 @@ class Side:
             self._bench.write("w", space.tobytes())
 
     def outputs(
-        self, passes: Sequence[str], refused: dict[str, StageFailed] | None = None
+        self,
+        passes: Sequence[str],
+        refused: dict[str, StageFailed] | None = None,
+        padding_of_y: Bits | None = None,
     ) -> Outputs:
         """Runs passes in order; what each of them wrote.
 
-        ``refused``  takes the passes that the library does not take, instead of an error; what
-                     needs them is left out.
-        Raises       StageFailed.
+        ``refused``       takes the passes that the library does not take, instead of an error; what
+                          needs them is left out.
+        ``padding_of_y``  numbers behind each sequence's end in y for the backward passes; None: as
+                          forward training left them, or zeros.
+        Raises            StageFailed.
         """
         found: Outputs = {}
         ended = {} if refused is None else refused
@@ -104,6 +105,8 @@ class Side:
                 found |= {(name, key): bits for key, bits in self._read(tensor).items()}
             if name == _TRAINING:
                 settle_padding(self._bench, self.data_type)
+                if padding_of_y is not None:
+                    self._store("y", np.where(self.there, found[name, "y"], padding_of_y))
         return found
 
     def at(self, name: str) -> Rows:
@@ -123,6 +126,14 @@ class Side:
         """[steps, batch, 1]: where a sequence still has a step."""
         steps = np.arange(self.of.max_seq_length)[:, None, None]
         return np.asarray(steps < np.asarray(self.of.lengths)[None, :, None])
+
+    def _store(self, name: str, bits: Bits) -> None:
+        """Overwrites x, a state or another tensor of rows."""
+        rows = stored_rows(name, self.of)
+        there = rows >= 0
+        stored = np.zeros((rows.max(initial=-1) + 1, row_width(name, self.of)), self._bits)
+        stored[rows[there]] = bits[there]
+        self._bench.write(name, stored.tobytes())
 
     def _read(self, name: str) -> dict[str, Bits]:
         flat = np.frombuffer(self._bench.read(name), self._bits)

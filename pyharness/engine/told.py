@@ -66,6 +66,7 @@ def compared(
     """
     apart = np.flatnonzero(before != now)
     missing = is_nan(before[apart], data_type) != is_nan(now[apart], data_type)
+    neither = int((is_nan(before, data_type) & is_nan(now, data_type)).sum())
     # An infinity beside the largest number is a rounding away.
     most = _LARGEST[data_type]
     a, b = (np.clip(values(side[apart], data_type), -most, most) for side in (before, now))
@@ -78,8 +79,10 @@ def compared(
     elif beyond.any():
         reason = None if doubt is None else doubt()
         verdict = VIOLATED if reason is None else NOT_TOLD
-    elif is_nan(before, data_type).all():
+    elif neither:  # an output is NaN before it is written
         verdict, reason = NOT_TOLD, _NO_NUMBER
+        if neither < before.size:
+            reason = f"{neither:,} are NaN, or not written, both ways"
     elif apart.size and limit is not None and limit >= 1:
         verdict, reason = NOT_TOLD, _ANYTHING
     return Found(

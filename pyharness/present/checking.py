@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyharness.analyze.equivalences import FAILED, by_algo
+from pyharness.analyze.equivalences import FAILED, by_algo, widest
 from pyharness.analyze.shrinking import extent
 from pyharness.present.units import count_text, wrapped
 from pyharness.spec.equivalences import CHECKS, HOLDS, NOT_TOLD, VIOLATED
@@ -61,7 +61,7 @@ def _head(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _matrix(rows: Sequence[Row]) -> list[str]:
-    cells = by_algo(rows)
+    cells, limits = by_algo(rows), widest(rows)
     algos = list(dict.fromkeys(algo for algo, _ in cells))
     lines: list[str] = []
     for begin in range(0, len(algos), _ALGOS):
@@ -71,19 +71,24 @@ def _matrix(rows: Sequence[Row]) -> list[str]:
         for check in CHECKS:
             told = [cells.get((algo, check), Counter()) for algo in some]
             if any(told):
-                words = "".join(f"{_cell(counts):<{_CELL}}" for counts in told)
+                within = [limits.get((algo, check), 0.0) for algo in some]
+                texts = map(_cell, told, within)
+                words = "".join(f"{text:<{_CELL}}" for text in texts)
                 lines.append(f"{check:<{_LABEL}}{words}".rstrip())
     return lines
 
 
-def _cell(counts: Counter[str]) -> str:
-    """What is worst, of how many problems that the check says something of."""
+def _cell(counts: Counter[str], within: float) -> str:
+    """What is worst, of how many problems that the check says something of.
+
+    ``within``  the largest error that would still be said to hold.
+    """
     told = sum(counts[word] for word in (HOLDS, VIOLATED, FAILED))
     for word in (FAILED, VIOLATED):
         if counts[word]:
             return f"{word.upper()} in {counts[word]:,} of {told:,}"
     if counts[HOLDS]:
-        return f"{counts[HOLDS]:,} hold"
+        return f"{counts[HOLDS]:,} hold" + (f" within {within:.0e}" if within else "")
     return f"{counts[NOT_TOLD]:,} not told" if counts[NOT_TOLD] else "-"
 
 

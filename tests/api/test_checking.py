@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,15 @@ import pytest
 
 from pyharness.api import checking_case
 from pyharness.api.checking import CheckOptions, CheckRun, check_release, checks_of
+from pyharness.engine import cases
 from pyharness.engine.equivalences import Found
 from pyharness.engine.repeats import Refused
+from pyharness.engine.runner import StageFailed
 from pyharness.engine.workbench import Workbench
 from pyharness.errors import HarnessError, UsageError
 from pyharness.spec.geometry import Geometry, geometry
 from pyharness.spec.problem import Problem
+from pyharness.spec.stage_results import CaseResult, StageResult
 from pyharness.spec.tables import TABLES
 from pyharness.store.case_journal import NAME as JOURNAL
 from pyharness.store.manifest import read_manifest
@@ -144,7 +149,9 @@ def test_the_table(emulate: Made, checks: StandIn, tmp_path: Path) -> None:
     # Both tensors are looked at together: no problem is put to a check again.
     violating = [p for name, p in checks.asked if name == "layers_in_turn"]
     assert violating.count(LARGE) == 2  # once more, to see that it repeats
-    assert len(violating) == len(set(violating)) + 1
+    again = [y["smallest"], dx["smallest"]]  # likewise
+    assert len(violating) == len(set(violating)) + 1 + len(again)
+    assert [violating.count(p) for p in again] == [2, 2]
 
 
 def test_what_is_known_of_one_problem_shortens_the_next(
@@ -246,7 +253,8 @@ def test_few_tries_are_kept_to_and_said(emulate: Made, checks: StandIn, tmp_path
     run = check_release(emulate(), named("", rest=LARGE), tmp_path / "out", options)
     row = one(rows(run), "batch_is_parts", "y")
     assert (row["shrinking"], row["tries"]) == ("stopped", 6)
-    assert len(checks.asked) == 2 + 6
+    assert len(checks.asked) == 2 + 6 + 1
+    assert checks.asked[-1] == ("batch_is_parts", row["smallest"])
 
 
 def test_a_crash_is_a_row_and_the_next_check_has_another_runner(
@@ -355,3 +363,114 @@ def test_the_checks_of_a_text() -> None:
     with pytest.raises(UsageError, match="unknown check 'batch'") as told:
         checks_of("batch")
     assert "batch_is_parts" in told.value.hint
+
+
+def test_what_breaks_while_shrinking_does_not_stop_the_sweep(
+    emulate: Made, checks: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking_case, "within", lambda small, large: False)
+    monkeypatch.setattr(cases, "MOST_BREAKS_AT_FIRST", 2)
+    checks.violates["layers_in_turn"] = {"y": lambda of: of.batch_size > 1}
+    checks.runs["layers_in_turn"] = lambda of: of.batch_size == 1
+    problems = named(*(f"seed={n}" for n in range(4)), rest="hidden_size=2 batch_size=2")
+    options = CheckOptions(("layers_in_turn",), most_tries=1)
+    run = check_release(emulate(fault="crash@cudnnRNNForward:1"), problems, tmp_path / "o", options)
+    own = [r for r in rows(run) if r["buffer"] == "y"]
+    assert [(r["verdict"], r["tries"]) for r in own] == [("violated", 1)] * 4
+    assert run.manifest.state == "complete"
+
+
+def test_what_breaks_in_problem_after_problem_stops_it(
+    emulate: Made, checks: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "MOST_BREAKS_AT_FIRST", 2)
+    checks.runs["layers_in_turn"] = lambda of: True
+    problems = named(*(f"seed={n}" for n in range(3)), rest="hidden_size=2")
+    options, out = CheckOptions(("layers_in_turn", "batch_is_parts")), tmp_path / "out"
+    with pytest.raises(HarnessError, match="2 cases in a row broke their worker"):
+        check_release(emulate(fault="crash@cudnnRNNForward:1"), problems, out, options)
+    kept = pq.read_table(out / "equivalences.parquet").to_pylist()
+    assert [r["outcome"] for r in kept if r["check"] == "layers_in_turn"] == ["failed"] * 2
+
+
+def test_a_search_ends_with_its_time(
+    emulate: Made, checks: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr(checking_case, "monotonic", lambda: next(clock))
+    checks.violates["batch_is_parts"] = {"y": lambda of: True, "dx": lambda of: True}
+    options = CheckOptions(("batch_is_parts",), most_s=4)
+    run = check_release(emulate(), named("", rest=LARGE), tmp_path / "out", options)
+    found_rows = rows(run)
+    y, dx = (one(found_rows, "batch_is_parts", name) for name in ("y", "dx"))
+    assert [r["shrinking"] for r in (y, dx)] == ["stopped"] * 2
+    # The clock is read before it, and before each try: three are within 4.
+    assert "batch_size=1 max_seq_length=7" in y["smallest"]  # from 5: 3, 2, 1
+    # For the second tensor no time is left; what is known from the first one is.
+    assert (dx["smallest"], len(checks.asked)) == (y["smallest"], 2 + 3 + 1)
+    other = CheckOptions(("batch_is_parts",), most_s=5)
+    with pytest.raises(UsageError, match="holds another run"):
+        check_release(emulate(), named("", rest=LARGE), tmp_path / "out", other)
+
+
+def test_what_shows_it_now_and_then_is_not_the_smallest(
+    emulate: Made, checks: StandIn, tmp_path: Path
+) -> None:
+    seen = Counter[int]()
+
+    def at_first(of: Geometry) -> bool:
+        seen[of.hidden_size] += 1
+        return of.hidden_size == 12 or seen[of.hidden_size] == 1
+
+    checks.violates["batch_is_parts"] = {"y": at_first}
+    options = CheckOptions(("batch_is_parts",))
+    problems = named("", rest="hidden_size=12 input_size=1 batch_size=1 max_seq_length=1")
+    row = one(
+        rows(check_release(emulate(), problems, tmp_path / "out", options)), "batch_is_parts", "y"
+    )
+    assert (row["smallest"], row["shrinking"]) == (row["problem"], "stopped")
+    assert row["tries"] > 0
+
+
+def test_checks_that_were_made_before_an_interruption_are_not_made_again(
+    emulate: Made, checks: StandIn, tmp_path: Path
+) -> None:
+    for name in ("layers_in_turn", "batch_is_parts"):
+        checks.violates[name] = {"y": lambda of: of.batch_size > 1}
+    problems = named("", rest="hidden_size=4 input_size=3 batch_size=3")
+    options, out = CheckOptions(("layers_in_turn", "batch_is_parts")), tmp_path / "out"
+    release = emulate()
+
+    def interrupt(step: str, done: int, total: int) -> None:
+        if (step, done) == ("shrinking batch_is_parts", 2):
+            raise KeyboardInterrupt
+
+    assert check_release(release, problems, out, options, interrupt).manifest.state == "interrupted"
+    checks.asked.clear()
+    found_rows = rows(check_release(release, problems, out, options))
+    assert {name for name, _ in checks.asked} == {"batch_is_parts"}
+    own = [r for r in found_rows if r["buffer"] == "y"]
+    assert [(r["check"], r["shrinking"]) for r in own] == [
+        ("layers_in_turn", "settled"),
+        ("batch_is_parts", "settled"),
+    ]
+
+
+def test_a_problem_that_breaks_while_it_is_opened_is_a_row(
+    emulate: Made, checks: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Workbench.open
+
+    def open_it(bench: Workbench, problem: Problem) -> CaseResult:
+        if problem.value("seed") == 0:
+            result = StageResult("build", "", None, None, "failed", "gone", "emulated")
+            bench.runner.broken = True
+            raise StageFailed(result)
+        return opened(bench, problem)
+
+    monkeypatch.setattr(Workbench, "open", open_it)
+    problems = named("seed=0", "seed=1", rest="hidden_size=4")
+    options = CheckOptions(("batch_is_parts",))
+    first, second = rows(check_release(emulate(), problems, tmp_path / "out", options))
+    assert (first["check"], first["outcome"], first["reason"]) == (None, "failed", "gone")
+    assert second["verdict"] == "holds"

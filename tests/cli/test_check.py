@@ -8,12 +8,15 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from pyharness.api import checking
+from pyharness.engine.runner import Runner
 from pyharness.releases import Release
 from pyharness.spec.equivalences import CHECKS
 from pyharness.spec.geometry import geometry
@@ -28,11 +31,43 @@ run = test_main.run  # the fixtures
 emulate = test_map_stages.emulate
 PLAIN = ["hidden_size=8", "input_size=4", "batch_size=2", "max_seq_length=3"]
 RAGGED = [
-    *("hidden_size=5", "input_size=4", "num_layers=3", "seq_lengths=[4,2,1]"),
+    *("hidden_size=4", "input_size=3", "num_layers=2", "seq_lengths=[3,2,1]"),
     *("padding_fill=given", "math_type=fma_math", "seed=3"),
 ]
 BOTH = "direction_mode=bidirectional"
 PROGRAM = "from pyharness.cli.main import main; main()"
+
+
+@pytest.fixture(scope="module")
+def clean_runner() -> Iterator[list[Runner]]:
+    """The runner of the release in which nothing is planted, once there is one."""
+    kept: list[Runner] = []
+    yield kept
+    for runner in kept:
+        runner.close()
+
+
+@pytest.fixture
+def left_open(monkeypatch: pytest.MonkeyPatch, clean_runner: list[Runner]) -> Iterator[None]:
+    """Commands share a runner for each release: starting one takes longer than what it is for."""
+    begin, close = checking.open_runner, Runner.close
+    planted: dict[Path, Runner] = {}
+
+    def shared(release: Release, *how: Any) -> Runner:
+        settings = (release.path.parent / "emulator.conf").read_text()
+        if "wrong=" in settings:
+            if release.path not in planted:
+                planted[release.path] = begin(release, *how)
+            return planted[release.path]
+        if not clean_runner:
+            clean_runner.append(begin(release, *how))
+        return clean_runner[0]
+
+    monkeypatch.setattr(checking, "open_runner", shared)
+    monkeypatch.setattr(Runner, "close", lambda runner: None)
+    yield
+    for runner in planted.values():
+        close(runner)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +87,7 @@ PROGRAM = "from pyharness.cli.main import main; main()"
 def test_each_check_names_a_small_problem_whose_command_shows_it(
     run: Run,
     emulate: Emulate,
+    left_open: None,
     tmp_path: Path,
     name: str,
     wrong: str,
@@ -76,8 +112,8 @@ def test_each_check_names_a_small_problem_whose_command_shows_it(
         expected for expected in least if expected is not None
     ]
     assert max(sizes) <= 2
-    assert max(of.hidden_size, of.input_size) <= 4
-    again = run(*told, "--out", tmp_path / "again", "--fail-on", "violated")
+    assert max(of.hidden_size, of.input_size) <= 3
+    again = run(*told, "--tries", "0", "--out", tmp_path / "again", "--fail-on", "violated")
     assert again.code == 3, again.out
     # Nothing of it is left where nothing is planted.
     clean = [str(emulate()) if word == str(release) else word for word in told]
@@ -95,7 +131,10 @@ def test_what_it_prints_where_all_holds(run: Run, emulate: Emulate, tmp_path: Pa
     assert "EMULATED: these are results of a test double, not of a GPU" in lines
     cells = {line.split()[0]: line.split()[1:] for line in lines if line[:1].isalpha()}
     assert cells["layers_in_turn"] == ["-", "-"]
-    assert cells["batch_is_parts"] == ["2", "hold", "2", "hold"]
+    assert cells["packed_is_padded"] == ["2", "hold", "2", "hold"]
+    # Some bits of dw differ, so that it is said how much would not be seen: TensorFloat-32 is not
+    # excluded.
+    assert cells["batch_is_parts"] == ["2", "hold", "within", "2e-02"] * 2
     assert "  layers_in_turn (4 problems): there is one layer" in lines
     assert max(map(len, lines[:-1])) <= 80
     assert lines[-1] == f"Tables in {tmp_path / 'out'}"
@@ -137,13 +176,17 @@ def test_a_crash_fails_its_gate(run: Run, emulate: Emulate, tmp_path: Path) -> N
     assert (said.code, said.err) == (3, "gate: failed (1)\n")
     assert "failed batch_is_parts: cudnnRNNForward: the worker ended: SIGSEGV" in said.out
     assert "FAILED in 1 of 1" in said.out
-    assert run(*words, "--fail-on", "violated", "--out", tmp_path / "out").code == 0
+    # Of what it violates nothing is known.
+    again = run(*words, "--fail-on", "violated", "--out", tmp_path / "out")
+    assert again.code == 2
+    assert "it cannot be told whether anything is violated: no check tells anything" in again.err
+    assert run(*words, "--out", tmp_path / "out").code == 0
 
 
-def test_ctrl_c_and_the_same_command_again(emulate: Emulate, tmp_path: Path) -> None:
+def test_ctrl_c_and_the_same_command_again(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     out = tmp_path / "out"
     release = emulate(fault="slow:0.05@cudnnRNNForward:*")
-    words = ["check", "--cudnn", release, *PLAIN, "--axis", "seed=0..5"]
+    words = ["check", "--cudnn", release, *PLAIN, "--axis", "seed=0..3"]
     words += ["--checks", "inference_is_training", "--out", out]
     command = [sys.executable, "-c", PROGRAM, *map(str, words)]
     process = subprocess.Popen(
@@ -151,7 +194,7 @@ def test_ctrl_c_and_the_same_command_again(emulate: Emulate, tmp_path: Path) -> 
     )
     journal = out / "cases.jsonl"
     try:
-        while not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        while not (journal.exists() and journal.read_bytes().count(b"\n") >= 3):
             assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGINT)
         said, err = process.communicate(timeout=30)
@@ -161,9 +204,9 @@ def test_ctrl_c_and_the_same_command_again(emulate: Emulate, tmp_path: Path) -> 
     assert err.splitlines()[-1] == "interrupted: the same command goes on"
     assert "not done (interrupted)" in " ".join(said.split())
     first = {r["name"] for r in pq.read_table(out / "equivalences.parquet").to_pylist()}
-    assert 1 <= len(first) < 6
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "6 problems" in done.stdout
+    assert 1 <= len(first) < 4
+    done = run(*words)
+    assert (done.code, "4 problems" in done.out) == (0, True)
     found = pq.read_table(out / "equivalences.parquet").to_pylist()
     assert {r["verdict"] for r in found} == {"holds"}
 

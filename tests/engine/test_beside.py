@@ -46,7 +46,8 @@ def beside(
         ([1, 2], [1.125, 1.75], 0.125, (HOLDS, 2, 0.125, None)),
         ([1, 2], [1.25, 1.5], 0.125, (VIOLATED, 2, 0.25, 10)),
         ([1, 2, 2], [1.5, 1.5, 2], 0.125, (VIOLATED, 2, 0.25, 11)),
-        ([1, nan], [1, nan], 0.1, (HOLDS, 0, 0.0, None)),
+        ([1, nan], [1, nan], 0.1, (NOT_TOLD, 0, 0.0, None)),
+        ([1, nan, 1], [1, nan, 2], 0.1, (VIOLATED, 1, 0.5, 10)),
         ([1, nan], [1, 2], 0.1, (VIOLATED, 1, None, 10)),
         ([1, 2], [nan, 2], None, (VIOLATED, 1, None, 11)),
         ([nan, nan], [nan, nan], None, (NOT_TOLD, 0, 0.0, None)),
@@ -63,6 +64,13 @@ def test_verdicts(
     found = beside(before, now, limit)
     assert (found.verdict, found.differing, found.error, found.first) == expected
     assert (found.elements, found.exact, found.threshold) == (len(now), limit is None, limit or 0)
+
+
+def test_what_is_written_neither_way_is_said() -> None:
+    assert beside([1, nan, nan], [1, nan, nan], 0.1).reason == (
+        "2 are NaN, or not written, both ways"
+    )
+    assert beside([nan, nan], [nan, nan], None).reason == "there is no number to compare"
 
 
 def test_a_doubt_says_nothing_of_a_nan() -> None:

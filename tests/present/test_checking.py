@@ -57,7 +57,10 @@ def test_the_matrix_counts_problems() -> None:
     ]
     rows += [row("2", "batch_is_parts", "not_told", reason="why")]
     rows += [row("2", "padding_filled", None, reason="no padding")]
-    rows += [row("4", "batch_is_parts", "holds", algo="persist_static_small_h")]
+    rows += [
+        row(n, "batch_is_parts", "holds", algo="persist_static_small_h", differing=9, threshold=t)
+        for n, t in (("4", 0.0123), ("5", 1e-5))
+    ]
     third = [row("5", "batch_is_parts", None, algo="persist_static", outcome="failed", call="c")]
     found = lines(rows + third + [violated("6", "batch_is_parts", 0.1, algo="persist_static")])
     assert found[0] == "9.28.0.42+cu12 on H200: 9 problems of smoke put to 2 checks"
@@ -65,7 +68,7 @@ def test_the_matrix_counts_problems() -> None:
     assert [line.split() for line in found[head + 1 : head + 8]] == [
         ["padding_filled", "-", "-"],
         ["layers_in_turn", "VIOLATED", "in", "2", "of", "1,200", "-"],
-        ["batch_is_parts", "1", "not", "told", "1", "hold"],
+        ["batch_is_parts", "1", "not", "told", "2", "hold", "within", "1e-02"],
         [],
         ["persist_static"],
         ["batch_is_parts", "FAILED", "in", "1", "of", "2"],
