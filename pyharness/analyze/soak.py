@@ -25,14 +25,15 @@ from pyharness.spec.soak import (
 CONFIDENCE = 0.95
 FALSE_ALARMS = 0.005  # chance of growth as steady as this where there is none, at most
 LEAST_GROWTH = 2 << 20  # bytes over the cycles that count: allocators and drivers take this at once
-RULED_OUT = 4096  # bytes a cycle: what is called steady leaks less
+RULED_OUT = 4096  # bytes a cycle: what is called steady leaks less …
+MOST_GROWTH = 64 << 20  # … and in all: of many cycles each may leak little
 _WARM_UP = 1 / 3  # of the cycles is left out
 _PARTS = 12
 _LEAST_SAMPLES = 8 * _PARTS
 _TRIMMED = 2  # of the steps between parts, at either end
 _SUSTAINED = 2 / 3  # of the growth at first there must be at last, or else it levels off
 _KEPT = 1 / 2  # of the growth there must be from the first part to the last
-_AS_MUCH = 0.9
+_AS_MUCH = 0.9  # of something is called as much
 _LAST, _LAST_STEPS = 8, 3  # samples and steps at the end
 _COARSEST = 2 << 20  # bytes: what drivers deal in
 _RESOLUTION = {DEVICE_USED: 64 << 10, HOST_USED: 4096}
@@ -94,19 +95,23 @@ def judge(rows: Sequence[Mapping[str, Any]], problems: int) -> Judgement:
     return Judgement(next(v for v in worst if v in found), trends)
 
 
-def occurring(
-    trends: Mapping[str, Mapping[str, Any]], state: str, gates: Sequence[str]
-) -> list[str]:
+def occurring(results: Mapping[str, Any], state: str, gates: Sequence[str]) -> list[str]:
     """The gates that are met, of spec.soak.GATES.
 
-    ``trends``  as a manifest has them.
-    ``state``   of the run: what failed has stopped it.
-    Raises      UsageError if none is met and one cannot be told.
+    ``results``  as a manifest has them.
+    ``state``    of the run: what failed has stopped it.
+    Raises       UsageError if none is met and one cannot be told.
     """
+    trends: Mapping[str, Mapping[str, Any]] = results["trends"]
     verdicts = {name: trend["verdict"] for name, trend in trends.items()}
     found = {*verdicts.values(), *([FAILED] if state == "stopped" else [])}
     if met := [gate for gate in gates if gate in found]:
         return met
+    if gates and results["statuses"].get("passed", 0) <= 1:  # before the first cycle
+        raise UsageError(
+            "it cannot be told what a soak does: no cycle went well",
+            "give problems that this device can run",
+        )
     needed = {LEAK: (DEVICE_USED, HOST_USED), FRAGMENTATION: (LARGEST,), FAILED: ()}
     for gate in gates:
         for name in needed[gate]:
@@ -125,9 +130,9 @@ def growth(
     """Whether memory grows as a leak does: steadily, and on to the end.
 
     The first third of the cycles is left out, and the first ``least_warm_up``: there caches fill.
-    The rest is cut into 12 parts of equal length. A leak adds the same from each part to the next,
-    so what the medians of the parts grow by is a sample of 11 whose mean is the slope. Its two
-    largest and two smallest are trimmed away, with Student's interval for what is left: a block
+    The rest is cut into 12 parts of as many samples. A leak adds as much a cycle from each part to
+    the next, so what the medians of the parts grow by is a sample of 11, its mean the slope. The
+    two largest and two smallest are trimmed away, with Student's interval for what is left: a block
     that somebody takes or gives back once is no leak and hides none. The samples themselves need
     not be independent: memory that wanders makes the 11 unequal and so the interval wide, where a
     line fitted to all samples would be sure of itself.
@@ -138,9 +143,9 @@ def growth(
     Returns         leak if they grow (Student's t, p at most FALSE_ALARMS), by LEAST_GROWTH or more
                     over the cycles that count, at last by two thirds of what they did at first, and
                     if not half of it and more is given back, as by a cache that is emptied when it
-                    is full; steady if a leak of RULED_OUT a cycle is ruled out, by
-                    the interval, by the growth from the first part to the last samples, and at the
-                    end alone; or else not_told.
+                    is full; steady if a leak of RULED_OUT a cycle is ruled out, and growth by
+                    MOST_GROWTH in all, by the interval, by what it is from the first part to the
+                    last samples, and at the end alone; or else not_told.
     """
     where, what = _numbers(cycles), _numbers(values)
     begin = max(where.max(initial=0.0) * _WARM_UP, least_warm_up)
@@ -162,18 +167,22 @@ def growth(
     blur = resolution / span
     low, high = low - blur, high + blur
     may_be = max(high, max(whole, at_last) + blur)
+    fallen = float(before.max(initial=medians[0]) - medians[0])
     verdict, ruled_out, reason = STEADY, None, None
     if p <= FALSE_ALARMS and low > 0 and slope * span >= LEAST_GROWTH:
         verdict = LEAK
         if not _lasts(steps):
             verdict = NOT_TOLD
             reason = "it grows less and less, as a cache does that fills: a longer run tells"
-        elif _given_back(slope, min(whole, at_last), (before.max() - medians[0]) / span):
+        elif _given_back(slope, min(whole, at_last), fallen / span):
             verdict = NOT_TOLD
             reason = "what it grows by is given back now and then: a longer run tells"
     elif may_be >= RULED_OUT:
         verdict = NOT_TOLD
         reason = f"a leak of up to {may_be:,.0f} B a cycle is not ruled out"
+    elif may_be * span >= MOST_GROWTH:
+        verdict = NOT_TOLD
+        reason = f"growth by up to {may_be * span / 2**20:,.0f} MiB is not ruled out"
     elif _begins(where, what):
         verdict = NOT_TOLD
         reason = "it grows at the end: a longer run tells"
@@ -208,23 +217,26 @@ def _begins(where: _Numbers, what: _Numbers) -> bool:
     for begin in (0, where.size - where.size // 3):
         middles, medians = _in_parts(where[begin:], what[begin:])
         steps = np.diff(medians) / np.diff(middles)
-        if steps[-_LAST_STEPS:].min() >= RULED_OUT / 2:
+        if steps[-_LAST_STEPS:].min() >= _AS_MUCH * RULED_OUT:
             return True
     return False
 
 
 def _trimmed(steps: _Numbers) -> tuple[float, float, float, float]:
-    """The trimmed mean, its interval, and the chance of as much where there is no growth."""
-    from scipy.stats import mstats, t  # noqa: PLC0415 - slow to import
+    """The trimmed mean, its interval, and the chance of as much where there is no growth.
 
-    limits = (_TRIMMED / steps.size, _TRIMMED / steps.size)
-    mean = float(mstats.trimmed_mean(steps, limits))
-    error = float(mstats.trimmed_stde(steps, limits))
+    Source  Yuen 1974, Biometrika 61: Student's t with the winsorized standard deviation.
+    """
+    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 - slow to import
+
+    kept = np.sort(steps)[_TRIMMED:-_TRIMMED]
+    mean, size = float(kept.mean()), steps.size
+    winsorized = np.clip(steps, kept[0], kept[-1])
+    error = float(winsorized.std(ddof=1)) / (kept.size / size * size**0.5)
     if error == 0:
         return mean, mean, mean, 0.0 if mean > 0 else 1.0
-    low, high = mstats.trimmed_mean_ci(steps, limits, alpha=1 - CONFIDENCE)
-    free = steps.size - 2 * _TRIMMED - 1
-    return mean, float(low), float(high), float(t.sf(mean / error, free))
+    reach = float(stdtrit(kept.size - 1, (1 + CONFIDENCE) / 2)) * error
+    return mean, mean - reach, mean + reach, float(stdtr(kept.size - 1, -mean / error))
 
 
 def _lasts(steps: _Numbers) -> bool:
@@ -238,8 +250,10 @@ def breaking_up(cycles: ArrayLike, shares: ArrayLike) -> Trend:
     """Whether the largest free block becomes a smaller and smaller share of what is free.
 
     Returns  fragmentation if the shares fall in their order (Kendall's tau, p at most FALSE_ALARMS)
-             and the last three lie a tenth or more below the first three; else steady; not_told of
-             fewer than 8. The slope is the median of those of all pairs (Theil-Sen).
+             and the last three lie a tenth or more below the first three, the deepest fall from one
+             look to the next aside: what takes a block once and keeps it breaks nothing up; else
+             steady; not_told of fewer than 8. The slope is the median of those of all pairs
+             (Theil-Sen).
     """
     from scipy.stats import kendalltau, theilslopes  # noqa: PLC0415 - slow to import
 
@@ -253,9 +267,16 @@ def breaking_up(cycles: ArrayLike, shares: ArrayLike) -> Trend:
         return Trend(STEADY, *ends, before, after, 0.0, 0.0, 0.0, 1.0)
     slope, _, low, high = (float(s) for s in theilslopes(what, where, CONFIDENCE))
     p = float(kendalltau(where, what, alternative="less").pvalue)
-    lost = after <= (1 - _LEAST_LOSS) * before
+    lost = after <= (1 - _LEAST_LOSS) * before * _deepest_fall(what)
     verdict = FRAGMENTATION if lost and p <= FALSE_ALARMS else STEADY
     return Trend(verdict, *ends, before, after, slope, low, high, p)
+
+
+def _deepest_fall(shares: _Numbers) -> float:
+    """The least ratio of a share to the one before, each a median with its neighbours."""
+    smooth = np.median([shares[:-2], shares[1:-1], shares[2:]], axis=0)
+    before, after = smooth[:-1], smooth[1:]
+    return float(np.divide(after, before, out=np.ones_like(after), where=before > 0).min())
 
 
 def _columns(pairs: Sequence[tuple[int, float]]) -> tuple[list[int], list[float]]:

@@ -108,6 +108,6 @@ def command(
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: what was seen is kept", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
-    if found := occurring(run.manifest.results["trends"], run.manifest.state, gates):
+    if found := occurring(run.manifest.results, run.manifest.state, gates):
         typer.echo(f"gate: {', '.join(found)}", err=True)
         raise typer.Exit(EXIT_GATE)

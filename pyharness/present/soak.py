@@ -83,7 +83,7 @@ def _bytes_words(trend: Row) -> str:
         f"{binary_text(int(trend['at_last']))}"
     )
     if trend["verdict"] == STEADY:
-        words += f": a leak of {max(trend['high'], 1.0):,.0f} B a cycle or more is ruled out"
+        words += f": a leak of {max(trend['ruled_out'], 1.0):,.0f} B a cycle or more is ruled out"
     return words
 
 

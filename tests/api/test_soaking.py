@@ -59,10 +59,10 @@ def violations() -> list[str]:
 
 
 def test_a_clean_run_is_steady(emulate: Made, tmp_path: Path) -> None:
-    run, rows = soaked(emulate(), tmp_path / "out", 1000)
+    run, rows = soaked(emulate(), tmp_path / "out", 300)
     assert verdicts(run) == ("steady", "steady", "steady", "steady")
     assert violations() == []
-    assert [row["cycle"] for row in rows] == list(range(1001))
+    assert [row["cycle"] for row in rows] == list(range(301))
     assert len({row["problem"] for row in rows[1:]}) == 8
     assert {row[DEVICE_USED] for row in rows} == {0}  # everything is given back
     assert {row["device_free_bytes"] for row in rows} == {16 * GIB}
@@ -75,54 +75,27 @@ def test_a_clean_run_is_steady(emulate: Made, tmp_path: Path) -> None:
     assert times == sorted(times)
     assert times[-1] < 40  # of a small problem a cycle takes some milliseconds
     results = run.manifest.results
-    assert (results["cycles"], results["rows"], run.manifest.state) == (1000, 1001, "complete")
+    assert (results["cycles"], results["rows"], run.manifest.state) == (300, 301, "complete")
     assert not (tmp_path / "out" / JOURNAL).exists()
 
 
-@pytest.mark.parametrize(
-    ("fault", "settings", "expected"),
-    [
-        (
-            "leak_device:4096@cudnnRNNBackwardWeights_v8:*",
-            {},
-            ("leak", "leak", "steady", "steady"),
-        ),
-        (
-            "leak_device:4096@cudnnRNNBackwardWeights_v8:*",
-            {"memory_step_bytes": 2 << 20},
-            ("leak", "leak", "steady", "steady"),
-        ),
-        (
-            "leak_host:4096@cudnnDestroyRNNDescriptor:*",
-            {},
-            ("leak", "steady", "leak", "steady"),
-        ),
-    ],
-    ids=["device", "device that deals in 2 MiB", "host"],
-)
-def test_4_kb_a_cycle_are_found_within_1000_cycles(
-    emulate: Made,
-    tmp_path: Path,
-    fault: str,
-    settings: dict[str, int],
-    expected: tuple[str, ...],
-) -> None:
-    card = {"memory_bytes": GIB, **settings}
-    run, _ = soaked(emulate(fault=fault, **card), tmp_path / "out", 1000)
-    assert verdicts(run) == expected
-    leaking = HOST_USED if "host" in fault else DEVICE_USED
-    trend = run.manifest.results["trends"][leaking]
-    if "host" in fault:  # the allocator, and what the process keeps of its own, come on top
-        assert 4096 <= trend["slope"] <= 5000
-    else:
-        assert trend["low"] <= 4096 <= trend["high"]
-    device = "cuDevicePrimaryCtxRelease_v2: 1000 allocation left behind"
-    assert violations() == ([] if "host" in fault else [device])
+def test_4_kb_a_cycle_are_found_within_1000_cycles(emulate: Made, tmp_path: Path) -> None:
+    # Both at once, on a device that deals in 2 MiB; each alone: tests/api/test_planted.py.
+    faults = ["leak_device:4096@cudnnRNNBackwardWeights_v8:*"]
+    faults += ["leak_host:4096@cudnnDestroyRNNDescriptor:*"]
+    release = emulate(fault=faults, memory_bytes=GIB, memory_step_bytes=2 << 20)
+    run, _ = soaked(release, tmp_path / "out", 1000)
+    assert verdicts(run) == ("leak", "leak", "leak", "steady")
+    device, host = (run.manifest.results["trends"][name] for name in (DEVICE_USED, HOST_USED))
+    assert device["low"] <= 4096 <= device["high"]
+    # The allocator, and what the process keeps of its own, come on top.
+    assert 4096 <= host["slope"] <= 5000
+    assert violations() == ["cuDevicePrimaryCtxRelease_v2: 1000 allocation left behind"]
 
 
 def test_memory_that_breaks_up(emulate: Made, tmp_path: Path) -> None:
     release = emulate(fault="fragment:1048576@cudnnRNNBackwardWeights_v8:*", memory_bytes=4 * GIB)
-    run, rows = soaked(release, tmp_path / "out", 300)
+    run, rows = soaked(release, tmp_path / "out", 160)
     assert verdicts(run)[0::3] == ("fragmentation", "fragmentation")
     assert "leak" not in verdicts(run)
     trend = run.manifest.results["trends"][LARGEST]
@@ -204,13 +177,14 @@ def test_a_ctrl_c_keeps_what_was_seen(emulate: Made, tmp_path: Path) -> None:
         if done == 150:
             raise KeyboardInterrupt
 
-    run, rows = soaked(emulate(), tmp_path / "out", 1000, progress=interrupt)
+    release = emulate()
+    run, rows = soaked(release, tmp_path / "out", 1000, progress=interrupt)
     assert run.manifest.state == "interrupted"
     assert [row["cycle"] for row in rows] == list(range(151))
     assert verdicts(run)[1] == "steady"  # by 101 samples behind the warm-up
     assert not (tmp_path / "out" / JOURNAL).exists()
-    again, same = soaked(emulate(), tmp_path / "again", 1000, progress=interrupt)
-    assert (len(same), again.old) == (151, False)
+    again, same = soaked(release, tmp_path / "out", 1000)
+    assert (again.old, same, again.manifest.state) == (True, rows, "interrupted")
 
 
 def test_a_soak_is_not_made_twice_in_one_folder(emulate: Made, tmp_path: Path) -> None:

@@ -69,6 +69,17 @@ def test_the_gate(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     assert "failed forward_training: cudnnRNNForward: the worker ended: SIGSEGV" in said.out
 
 
+def test_a_gate_on_what_has_no_verdict(run: Run, emulate: Emulate, tmp_path: Path) -> None:
+    words = ["accuracy", "--cudnn", emulate(), *SMALL, "proj_size=9", "--out", tmp_path / "out"]
+    said = run(*words, "--fail-on", "beyond,failed")
+    assert (said.code, said.err) == (
+        2,
+        "error: it cannot be told whether anything is beyond: no tensor has a verdict\n"
+        "  give problems that this device can run, or leave the gate out\n",
+    )
+    assert run(*words, "--fail-on", "failed").code == 0
+
+
 def test_json_is_all_of_it(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     out = tmp_path / "out"
     said = run("accuracy", "--cudnn", emulate(), *SMALL, "--out", out, "--json")

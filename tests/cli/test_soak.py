@@ -99,6 +99,16 @@ def test_a_gate_that_cannot_be_told_does_not_pass(
     assert run("soak", *words, "--fail-on", "failed").code == 0
 
 
+def test_no_gate_passes_where_no_cycle_went_well(
+    run: Run, emulate: Emulate, tmp_path: Path
+) -> None:
+    words = ["--cudnn", emulate(), *SMALL, "proj_size=9", "--cycles", "20"]
+    said = run("soak", *words, "--out", tmp_path / "out", "--fail-on", "failed")
+    assert said.code == 2
+    assert said.err.startswith("error: it cannot be told what a soak does: no cycle went well\n")
+    assert "note: no cycle went well: nothing was soaked" in said.out
+
+
 def test_it_ends_by_the_clock(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     words = ["--cudnn", emulate(), *SMALL, "--minutes", "0.005", "--out", tmp_path / "out"]
     said = run("soak", *words, "--json")
