@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyharness.spec.differences import Difference
@@ -46,7 +46,7 @@ class Tally:
 
     runs: int = 0
     differing: int = 0
-    digests: dict[str | None, set[str | None]] = field(default_factory=dict)
+    digests: dict[str | None, set[str]] = field(default_factory=dict)
     processes: set[int] = field(default_factory=set)
     compared_on: dict[str, None] = field(default_factory=dict)
     first_run: int | None = None
@@ -78,7 +78,7 @@ class Tally:
         self.differing += 1
         digests = self.digests.setdefault(part, set())
         if len(digests) < MOST_DISTINCT - 1:  # the first one's is not in it
-            digests.add(digest)
+            digests.add(str(digest))
         if self.first_run is None:
             self.first_run, self.first_index = self.runs, difference.first
             self.variant = variant
@@ -86,6 +86,29 @@ class Tally:
         self.most_abs = max(self.most_abs, difference.most_abs)
         self.share = max(self.share, difference.differing / max(difference.elements, 1))
         self.nan = max(self.nan, difference.nan)
+
+    def as_data(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON: from_data() makes it again."""
+        return {
+            **asdict(self),
+            "digests": [[part, sorted(of)] for part, of in self.digests.items()],
+            "processes": sorted(self.processes),
+            "compared_on": list(self.compared_on),
+            "most_abs": None if self.most_abs == float("inf") else self.most_abs,
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Tally:
+        """The tally that as_data() was made of."""
+        return cls(
+            **{
+                **data,
+                "digests": {part: set(of) for part, of in data["digests"]},
+                "processes": set(data["processes"]),
+                "compared_on": dict.fromkeys(data["compared_on"]),
+                "most_abs": float("inf") if data["most_abs"] is None else data["most_abs"],
+            }
+        )
 
     @property
     def verdict(self) -> str:

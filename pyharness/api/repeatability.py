@@ -14,20 +14,21 @@ from pyharness.api.device import open_runner
 from pyharness.api.diffing import folder_name
 from pyharness.api.progress import Progress, silent
 from pyharness.api.stage_rows import problem_cells
-from pyharness.engine.repeating import repeat
+from pyharness.engine.repeating import Earlier, repeat
 from pyharness.engine.repeats import NotTried, Seen, Start
 from pyharness.engine.runner import Runner
 from pyharness.engine.workbench import Workbench
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
-from pyharness.errors import unknown_name
+from pyharness.errors import UsageError, unknown_name
 from pyharness.releases.model import Release
 from pyharness.space.problems import NamedProblem, ProblemSet
-from pyharness.spec.repeatability import BETWEEN_PROCESSES, CONDITIONS, OF_PARTS
+from pyharness.spec.repeatability import BETWEEN_PROCESSES, CONDITIONS, OF_PARTS, UNCHANGED
 from pyharness.store.manifest import Manifest
 
 DEFAULT_FOLDER = Path("results/determinism")
 TABLE = "repeatability"
-RUNS = 10
+RUNS, MOST_RUNS = 10, 100_000
+_Key = tuple[str, str | None]  # condition and tensor; None: all of them
 _ELSEWHERE = {BETWEEN_PROCESSES, OF_PARTS}
 _ORDER = {condition: place for place, condition in enumerate(CONDITIONS)}
 
@@ -39,12 +40,18 @@ class RepeatOptions:
     ``runs``        under each condition.
     ``conditions``  of spec.repeatability.CONDITIONS.
     ``ordinal``     the device.
+
+    Raises  UsageError for no run, or too many.
     """
 
     runs: int = RUNS
     conditions: tuple[str, ...] = tuple(CONDITIONS)
     ordinal: int = 0
     timeout_s: float = DEFAULT_TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.runs <= MOST_RUNS:
+            raise UsageError(f"{self.runs} runs cannot be made", f"1 to {MOST_RUNS:,} can")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ class _Repeating(CaseRun[Runner]):
         self._another: Start = lambda env: start(env=env)
         facts = first.facts
         how: dict[str, Any] = {"runs": options.runs, "conditions": list(options.conditions)}
-        what = fingerprint(problems, how)
+        what = fingerprint(problems, how, options.ordinal)  # another card of the same name
         fresh = Manifest(
             kind=self.kind,
             release=running_release(release, first),
@@ -119,36 +126,48 @@ class _Repeating(CaseRun[Runner]):
         self.old = True
 
     def work(self, runner: Runner, named: NamedProblem) -> dict[str, Any]:
-        """One problem under all conditions, folded as the runs come."""
+        """One problem under all conditions, folded as the runs come, each kept when it ends."""
         self.old = False
         o, passes = self._options, repeated_passes(named)
-        tallies: dict[tuple[str, str | None], Tally] = {}
-        bench = Workbench(runner)
-        for event in repeat(bench, named.problem, passes, o.conditions, o.runs, self._another):
+        tallies: dict[_Key, Tally] = {}
+        earlier = self._earlier(named, tallies)
+        touched: dict[_Key, None] = {}
+
+        def ended(condition: str) -> None:
+            new = {key: tallies[key] for key in touched}
+            self.keep(named, condition, {"tallies": _as_data(new)})
+            touched.clear()
+
+        args = (named.problem, passes, o.conditions, o.runs, self._another)
+        for event in repeat(Workbench(runner), *args, earlier, ended):
             if isinstance(event, Seen):
-                tally = tallies.setdefault((event.condition, event.tensor), Tally())
-                tally.add(
-                    event.digest,
-                    event.difference,
-                    event.variant,
-                    event.part,
-                    event.process,
-                    event.compared_on,
-                )
+                seen: _Key = (event.condition, event.tensor)
+                touched.setdefault(seen)
+                _add(tallies.setdefault(seen, Tally()), event)
                 continue
             if event.void:
                 tallies[event.condition, event.tensor] = Tally()
-            for tally in _meant(tallies, event):
+            for key in _meant(tallies, event):
+                touched.setdefault(key)
+                tally = tallies.setdefault(key, Tally())
                 tally.reason = tally.reason or event.why
                 tally.failed |= event.failed
-        rows = [
-            {"condition": condition, "buffer": tensor, **tally.as_row()}
-            for (condition, tensor), tally in sorted(tallies.items(), key=_place)
-        ]
-        return {"rows": rows}
+        return {"rows": _rows(tallies)}
+
+    def _earlier(self, named: NamedProblem, tallies: dict[_Key, Tally]) -> Earlier:
+        """What a run that did not end has kept of a problem; its tallies are added."""
+        conditions = []
+        for condition in self._options.conditions:
+            if (part := self.kept(named, condition)) is not None:
+                conditions.append(condition)
+                tallies |= {(c, b): Tally.from_data(data) for c, b, data in part["tallies"]}
+        same = {b: tally for (c, b), tally in tallies.items() if b and c == UNCHANGED}
+        unsteady = [b for b, tally in same.items() if tally.differing]
+        return Earlier(conditions, unsteady)
 
     def failed(self, case: Mapping[str, Any]) -> bool:
-        return any(row["outcome"] == "failed" for row in case["rows"])
+        parts = (data["failed"] for _, _, data in case.get("tallies", ()))
+        return any(parts) or any(row["outcome"] == "failed" for row in case.get("rows", ()))
 
     def rows(self, cases: Sequence[tuple[NamedProblem, Any]]) -> list[dict[str, Any]]:
         device = self.manifest.device
@@ -174,19 +193,28 @@ class _Repeating(CaseRun[Runner]):
         }
 
 
-def _place(tally: tuple[tuple[str, str | None], Tally]) -> int:
-    """Where the rows of a condition stand: what is told of it may come with another one."""
-    return _ORDER[tally[0][0]]
+def _add(tally: Tally, seen: Seen) -> None:
+    tally.add(seen.digest, seen.difference, seen.variant, seen.part, seen.process, seen.compared_on)
 
 
-def _meant(tallies: dict[tuple[str, str | None], Tally], event: NotTried) -> list[Tally]:
+def _rows(tallies: Mapping[_Key, Tally]) -> list[dict[str, Any]]:
+    """By condition: what is told of one may come with another one."""
+    placed = sorted(tallies.items(), key=lambda item: _ORDER[item[0][0]])
+    return [{"condition": c, "buffer": b, **tally.as_row()} for (c, b), tally in placed]
+
+
+def _as_data(tallies: Mapping[_Key, Tally]) -> list[list[Any]]:
+    return [[condition, tensor, tally.as_data()] for (condition, tensor), tally in tallies.items()]
+
+
+def _meant(tallies: Mapping[_Key, Tally], event: NotTried) -> list[_Key]:
     """The tallies that something which was not tried is said of: one of its own where none is."""
     found = [
-        tally
-        for (condition, _), tally in tallies.items()
+        (condition, tensor)
+        for (condition, tensor), tally in tallies.items()
         if event.ends and event.tensor is None and condition == event.condition and tally.runs
     ]
-    return found or [tallies.setdefault((event.condition, event.tensor), Tally())]
+    return found or [(event.condition, event.tensor)]
 
 
 def _failures(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:

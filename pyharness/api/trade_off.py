@@ -46,28 +46,34 @@ def weigh_repeatability(
         timed = replace(problems, problems=named)
         (side,) = bench([timer], timed, run.folder / _FOLDER, how, resume=True, progress=progress)
     timings = [r for r in read_rows(side.folder, "timings") if r["mode"] == _MODE]
-    found = trade_offs([p.problem for p in named], read_rows(run.folder, TABLE), timings)
-    names = {p.problem.command: p for p in named}
+    asked = [(p.name, p.problem, next(iter(how.passes_of(p)), None)) for p in named]
+    found = trade_offs(asked, read_rows(run.folder, TABLE), timings)
+    problem_of = {p.name: p.problem for p in named}
     shared = {
         "release": run.manifest.release["name"],
         "device": run.manifest.device["name"],
         "provenance": "emulated" if run.manifest.device["emulated"] else "observed",
     }
     rows = [
-        {**shared, "name": names[c.problem].name, **problem_cells(names[c.problem].problem), **row}
-        for rest, choices in found.items()
-        for c, row in ((choice, _row(rest, choice)) for choice in choices)
+        {
+            **shared,
+            "problem": problem_of[choice.name].command,
+            "without_choice": rest,
+            **problem_cells(problem_of[choice.name]),
+            "pass": what,
+            **_row(choice),
+        }
+        for (rest, what), choices in found.items()
+        for choice in choices
     ]
     write_rows(run.folder / f"{TRADE_OFFS}.parquet", TRADE_OFFS, rows)
     return side.manifest
 
 
-def _row(rest: str, choice: Choice) -> dict[str, Any]:
+def _row(choice: Choice) -> dict[str, Any]:
     time, cost = choice.time, choice.cost
     return {
-        "problem": choice.problem,
-        "without_choice": rest,
-        "pass": choice.timing.get("pass"),
+        "name": choice.name,
         "n": choice.timing.get("n"),
         "median_s": time and time.value,
         "median_low_s": time and time.low,
@@ -75,6 +81,7 @@ def _row(rest: str, choice: Choice) -> dict[str, Any]:
         "verdict": choice.repeating.verdict,
         "tried": ", ".join(choice.repeating.tried) or None,
         "differs": ", ".join(choice.repeating.differs) or None,
+        "untried": ", ".join(choice.untried) or None,
         "fastest": _yes(choice.fastest),
         "fastest_repeatable": _yes(choice.fastest_repeatable),
         "cost": cost and cost.value,

@@ -74,8 +74,7 @@ class Bench:
                 self._kept.pop(key, None)  # before the new copy is there: never two of one key
                 made = {n: self.copies.copy(plan, n, data_type) for n in _numbers(names)}
                 self._kept[key] = {name: copy for name, (copy, _) in made.items()}
-                why = next((why for _, why in made.values() if why), "")
-                yield m.BuffersKept("host" if why else "device", why)
+                yield m.BuffersKept({name: why for name, (_, why) in made.items() if why})
             case m.CompareBuffers(key, names):
                 yield m.Compared(
                     {

@@ -5,8 +5,9 @@ No run is kept but the first of a condition and the current one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from pyharness.engine.repeating_apart import cublas_workspace, fresh_process
 from pyharness.engine.repeating_moved import batch, longer_padding, padding_garbage
@@ -35,6 +36,23 @@ _OF_THEIR_OWN = (UNCHANGED, "cublas_workspace", "dropout_continued")
 _MOST_ENDS = 3  # processes that a problem may end before the rest of it is not tried
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an interrupted call found of a problem.
+
+    ``conditions``  that came to their end.
+    ``unsteady``    tensors that were seen to differ with nothing changed.
+    """
+
+    conditions: Collection[str] = ()
+    unsteady: Collection[str] = ()
+
+
+def _untold(condition: str) -> None:
+    """Tells nobody."""
+    del condition
+
+
 def repeat(
     bench: Workbench,
     problem: Problem,
@@ -42,28 +60,37 @@ def repeat(
     conditions: Sequence[str],
     runs: int,
     start: Start,
+    earlier: Earlier | None = None,
+    ended: Callable[[str], None] = _untold,
 ) -> Iterator[Event]:
     """Runs a problem under each condition ``runs`` times, and once before without it.
 
     ``passes``      of spec.stages.PASSES, in order.
     ``conditions``  of spec.repeatability.CONDITIONS.
     ``start``       a runner in a process of its own.
+    ``earlier``     what need not be found again.
+    ``ended``       called with each condition when all is told that it came to.
     Returns         as they come, each tensor of each run, and what was not tried. A defect ends
                     the condition; if it broke the process, the next one gets another.
     """
+    earlier = earlier or Earlier()
+    left = [c for c in CONDITIONS if c in conditions and c not in earlier.conditions]
     repeats = Repeats(bench, problem, passes, runs, start, conditions)
+    repeats.unsteady.update(earlier.unsteady)
     try:
         repeats.end()  # what a condition that was cut short has kept
         stopped = stopped_by(case := bench.open(problem))
         failed = case.failure is not None
+        if stopped is None:
+            repeats.begun()
     except StageFailed as error:
         stopped, failed = f"the run ended: {error.message}", True
     if stopped is not None:
-        yield from (NotTried(condition, stopped, failed=failed) for condition in conditions)
+        yield from (NotTried(condition, stopped, failed=failed) for condition in left)
         return
     ends = 0
     with ExitStack() as others:
-        for condition in (c for c in CONDITIONS if c in conditions):
+        for condition in left:
             try:
                 if repeats.bench.runner.broken:
                     ends += 1
@@ -78,6 +105,7 @@ def repeat(
             except StageFailed as error:
                 failed = error.result.outcome == "failed"
                 yield NotTried(condition, f"the run ended: {error.message}", failed=failed)
+            ended(condition)
 
 
 def _attributed(s: Repeats, condition: str) -> Iterator[Event]:
@@ -195,6 +223,8 @@ def _poisoned(s: Repeats, condition: str) -> Iterator[Event]:
 
 
 def _graph(s: Repeats, condition: str) -> Iterator[Event]:
+    if s.away:
+        s.back()
     for name in s.passes:
         captured = s.bench.capture(name)
         if captured.outcome != "passed":

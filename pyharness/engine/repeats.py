@@ -99,6 +99,7 @@ class Repeats:
     twice: bool = False
     unsteady: set[str] = field(default_factory=set)
     by_chance: list[Seen] = field(default_factory=list)  # what begin() saw differ
+    states: bytes = b""  # of dropout, see begun()
 
     def begin(self) -> None:
         """Runs it with nothing changed: the runs of a condition are compared with this one."""
@@ -148,7 +149,13 @@ class Repeats:
         stopped = stopped_by(there.bench.open(self.problem))
         if stopped is not None:
             raise Refused(f"in a process of its own: {stopped}")
+        there.begun()
         return there
+
+    def begun(self) -> None:
+        """Remembers the states of dropout, before anything moves them on: a capture does, too."""
+        if self.drops:
+            self.states = self.bench.read(_STATES)
 
     @cached_property
     def tensors(self) -> tuple[str, ...]:
@@ -165,11 +172,6 @@ class Repeats:
     def data_type(self) -> str:
         """Of data and weights."""
         return DATA_TYPE.label(self.problem.value("data_type"))
-
-    @cached_property
-    def states(self) -> bytes:
-        """The states of dropout as they were before the first run."""
-        return self.bench.read(_STATES)
 
     def settle(self, byte: int | None = STEADY_BYTE) -> None:
         """Fills outputs, workspace and reserve space; dw is zeroed by its pass.
@@ -194,10 +196,8 @@ class Repeats:
         """
         if settle:
             self.settle()
-        if self.drops:
-            before = self.states  # they are read before the first run moves them on
-            if states:
-                self.bench.write(_STATES, before)
+        if self.drops and states:
+            self.bench.write(_STATES, self.states)
         for name in self.passes:
             self.bench.run(name, graph=graph)
 
@@ -217,7 +217,9 @@ class Repeats:
         where = self.bench.compared_on
         for name in tensors:
             difference = None if found[name].same else found[name]
-            yield Seen(condition, name, digests.get(name), difference, variant, compared_on=where)
+            yield Seen(
+                condition, name, digests.get(name), difference, variant, compared_on=where.get(name)
+            )
 
     def held(self, tensors: Sequence[str]) -> dict[str, bytes]:
         """Tensors of the last run, on this side."""

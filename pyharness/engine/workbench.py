@@ -39,7 +39,8 @@ class Workbench:
     another open() overwrites it; open() gives every input its first bytes again.
 
     ``runner``       whose end is the caller's; broken after a failure, and no more use then.
-    ``compared_on``  where compare() compares; None before the first keep().
+    ``compared_on``  where compare() compares what keep() kept last, by name: device, or host and
+                     why not on the device.
 
     Every method raises  StageFailed if the process died, or the device failed; HarnessError for
                          what the open problem has not: a buffer, a key, a captured graph.
@@ -47,7 +48,7 @@ class Workbench:
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
-        self.compared_on: str | None = None
+        self.compared_on: dict[str, str] = {}
         self._problem: Problem | None = None
         self._bytes = 0
         self._buffers: tuple[str, ...] = ()
@@ -180,13 +181,16 @@ class Workbench:
         """Keeps a copy of these tensors in the process, in place of what was kept under the key.
 
         It stays when the problem is opened again, or another one is. ``compared_on`` says where
-        it is: device or host, and why not on the device.
+        it is.
         """
-        limit_s = self._limit_s("keep") + (_COMPILING_S if self.compared_on is None else 0)
+        limit_s = self._limit_s("keep") + (0 if self.compared_on else _COMPILING_S)
         answer = self.runner.ask(m.KeepBuffers(key, list(names)), limit_s)
         if not isinstance(answer, m.BuffersKept):
             raise self._failed("keep", answer)
-        self.compared_on = f"{answer.where}: {answer.why}" if answer.why else answer.where
+        self.compared_on = {
+            name: f"host: {answer.on_host[name]}" if name in answer.on_host else "device"
+            for name in names
+        }
 
     def compare(self, key: str, names: Sequence[str]) -> dict[str, Difference]:
         """These tensors as they are now beside those that are kept under a key."""

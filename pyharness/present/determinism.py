@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pyharness.analyze.repeatability import MOST_DISTINCT, Cell, by_algo, is_untold
+from pyharness.analyze.repeatability import MOST_DISTINCT, Cell, by_algo
 from pyharness.present.trade_off import render_trade_offs
 from pyharness.present.units import WIDTH, count_text, led, share_text, wrapped
 from pyharness.spec.repeatability import (
@@ -14,12 +14,15 @@ from pyharness.spec.repeatability import (
     CONDITIONS,
     NOT_REPEATABLE,
     NOT_TRIED,
+    REPEATABLE,
 )
+from pyharness.spec.tensors import WRITTEN
 
 Row = Mapping[str, Any]
 _MOST_SAID = 20
 _LABEL, _LEAST_CELL = 18, 16
-_UNTOLD = "*"  # behind a cell that holds less than all problems and tensors
+_UNTOLD = "*"
+_UNTOLD_WORDS = "without problems or tensors that were not tried, or not to the end: see below"
 
 
 def render_determinism(
@@ -109,8 +112,8 @@ def _matrix(rows: Sequence[Row], width: int) -> list[str]:
                 told = ((a, _cell(cells.get((a, condition)), condition)) for a in algos)
                 texts = "".join(f"{text:>{_room(a)}}" for a, text in told)
                 lines.append(f"{condition:<{_LABEL}}{texts}")
-    if any(line.endswith(_UNTOLD) or f"{_UNTOLD} " in line for line in lines):
-        lines += wrapped(_UNTOLD_WORDS, 0, 2, width)
+    if any(cell.untold and cell.verdict == REPEATABLE for cell in cells.values()):
+        lines += wrapped(f"{_UNTOLD} {_UNTOLD_WORDS}", 0, 2, width)
     return lines
 
 
@@ -141,9 +144,10 @@ def _cell(cell: Cell | None, condition: str) -> str:
 def _different(rows: Sequence[Row], run: Mapping[str, Any], width: int) -> list[str]:
     """What is not repeatable, by problem and condition: the largest share of elements first."""
     groups: dict[tuple[str, str], list[Row]] = {}
+    trained = {r["name"] for r in rows if r["buffer"] not in (None, *WRITTEN["forward_inference"])}
     for row in rows:
         if row["verdict"] == NOT_REPEATABLE and row["condition"] not in BY_DESIGN:
-            groups.setdefault((row["problem"], row["condition"]), []).append(row)
+            groups.setdefault((row["name"], row["condition"]), []).append(row)
     found = sorted(groups.values(), key=lambda g: max(_size(r) for r in g), reverse=True)
     lines = ["Not repeatable, worst first"] if found else []
     for several in found[:_MOST_SAID]:
@@ -151,7 +155,7 @@ def _different(rows: Sequence[Row], run: Mapping[str, Any], width: int) -> list[
         lines += led(f"{first['condition']}, {first['name']}", "  ", "    ", width)
         for row in sorted(several, key=_size, reverse=True):
             lines += led(_difference(row), "    ", "      ", width)
-        lines.append(f"    {_command(first, run)}")
+        lines.append(f"    {_command(first, run, first['name'] in trained)}")
     if len(found) > _MOST_SAID:
         lines.append(f"  and {len(found) - _MOST_SAID:,} more: see repeatability.parquet")
     return lines + _by_design(rows, width)
@@ -164,7 +168,7 @@ def _by_design(rows: Sequence[Row], width: int) -> list[str]:
         own = [r for r in rows if r["condition"] == condition and r["verdict"] == NOT_REPEATABLE]
         if own and condition in BY_DESIGN:
             tensors = ", ".join(dict.fromkeys(r["buffer"] for r in own))
-            problems = count_text(len({r["problem"] for r in own}), "problem")
+            problems = count_text(len({r["name"] for r in own}), "problem")
             words = f"{condition} differs by design ({problems}: {tensors})"
             lines += wrapped(words, 0, 2, width)
     return lines
@@ -175,15 +179,16 @@ def _size(row: Row) -> tuple[float, int]:
 
 
 def _difference(row: Row) -> str:
-    where = f"run {row['first_run']:,}"
+    some = "some" if row["differing"] is None else f"{row['differing']:,}"  # not in older tables
+    where = f"{some} of {count_text(row['runs'], 'run')}, first run {row['first_run']:,}"
     if row["variant"]:
         where += f" ({row['variant']})"
     far = "infinite" if row["most_abs"] is None else f"{row['most_abs']:.3g}"
     nan = f", NaN on one side in {row['nan']:,}" if row["nan"] else ""
     many = "at least " if row["distinct"] >= MOST_DISTINCT else ""
     return (
-        f"{row['buffer']}: {row['differing']:,} of {count_text(row['runs'], 'run')}, first {where}, "
-        f"element {row['first_element']:,}; {share_text(row['share'])} of the elements, at most "
+        f"{row['buffer']}: {where}, element {row['first_element']:,}; "
+        f"{share_text(row['share'])} of the elements, at most "
         f"{row['most_ulps']:,} ulp or {far}{nan}; "
         f"{many}{count_text(row['distinct'], 'distinct result')}"
     )
@@ -198,7 +203,7 @@ def _not_tried(rows: Iterable[Row], width: int) -> list[str]:
     alike: dict[tuple[str, tuple[str | None, ...], int], list[str]] = {}
     for (reason, condition), several in found.items():
         tensors = tuple(dict.fromkeys(r["buffer"] for r in several))
-        problems = len({r["problem"] for r in several})
+        problems = len({r["name"] for r in several})
         alike.setdefault((reason, tensors, problems), []).append(condition)
     lines = ["Not tried"] if alike else []
     for (reason, tensors, problems), conditions in list(alike.items())[:_MOST_SAID]:
@@ -221,10 +226,16 @@ def _failures(run: Mapping[str, Any], width: int) -> list[str]:
     return lines
 
 
-def _command(row: Row, run: Mapping[str, Any]) -> str:
-    """The command that repeats it."""
+def _command(row: Row, run: Mapping[str, Any], trained: bool) -> str:
+    """The command that repeats it.
+
+    ``trained``  as words alone are; what a preset does not train is run by the preset.
+    """
     words = ["pyharness", "determinism", "--cudnn", run["release"]["asked"]]
     if run["device"]["ordinal"]:
         words += ["--device", str(run["device"]["ordinal"])]
     words += ["--conditions", row["condition"], "--runs", str(run["space"]["runs"])]
-    return shlex.join([*words, *(row["problem"].split() or ["algo=standard"])])
+    preset, *axes = run["space"]["name"].split()
+    if trained or "=" in preset or preset == "log":
+        return shlex.join([*words, *(row["problem"].split() or ["algo=standard"])])
+    return shlex.join([*words, "--preset", preset, *(w for a in axes for w in ("--axis", a))])

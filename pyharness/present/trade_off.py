@@ -23,9 +23,12 @@ def render_trade_offs(rows: Sequence[Row], width: int = WIDTH) -> list[str]:
     passes = ", ".join(dict.fromkeys(r["pass"] for r in rows if r["pass"])) or "nothing"
     words = f"Time beside repeatability ({passes}, hot; median, over the fastest)"
     lines = wrapped(words, 0, 2, width) if rows else []
-    problems = [list(of) for _, of in groupby(rows, lambda r: r["without_choice"])]
+    problems = [list(of) for _, of in groupby(rows, lambda r: (r["without_choice"], r["pass"]))]
     for choices in problems[:_MOST_SAID]:
-        lines += wrapped(choices[0]["without_choice"] or "every axis at its default", 2, 4, width)
+        words = choices[0]["without_choice"] or "every axis at its default"
+        if "," in passes:
+            words += f" ({choices[0]['pass'] or 'not timed'})"
+        lines += wrapped(words, 2, 4, width)
         labelled = list(zip(choices, _labels(choices), strict=True))
         told = [
             (row, label)
@@ -64,7 +67,8 @@ def _shown(row: Row) -> str:
         return str(row["reason"])
     if row["verdict"] == NOT_REPEATABLE:
         return f"differs under {row['differs']}"
-    return "repeatable" if row["verdict"] == REPEATABLE else "no condition was tried"
+    words = "repeatable" if row["verdict"] == REPEATABLE else "no condition was tried to its end"
+    return f"{words}, but not told under {row['untried']}" if row["untried"] else words
 
 
 def _sum(choices: Sequence[Row]) -> str:
@@ -74,7 +78,7 @@ def _sum(choices: Sequence[Row]) -> str:
     if not timed:
         return "no choice could be timed"
     if best is None:
-        return "no choice repeats under all conditions: --conditions asks for fewer"
+        return "no choice is known to repeat under all conditions: --conditions asks for fewer"
     if best["cost"] is None:
         return "the fastest choice repeats: it costs nothing"
     label = _labels(choices)[list(choices).index(best)]

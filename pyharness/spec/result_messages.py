@@ -142,15 +142,13 @@ class BufferRead:
 
 @dataclass(frozen=True, slots=True)
 class BuffersKept:
-    """A copy is there.
+    """Copies are there: what is compared with one is compared where it is.
 
-    ``where``  device or host: what is compared with it is compared there.
-    ``why``    why on the host; empty if it is not.
+    ``on_host``  why, by the name of each that is in the host's memory, and not in the device's.
     """
 
     kind: ClassVar[str] = "buffers_kept"
-    where: str
-    why: str
+    on_host: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)

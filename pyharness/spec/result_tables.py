@@ -100,7 +100,14 @@ RESULT_TABLES: dict[str, tuple[Column, ...]] = {
         ),
         *AXIS_COLUMNS,
         *RUN_COLUMNS,
-        Column("pass", TEXT, "", "that was timed, hot: training_step or forward_inference", 2),
+        Column(
+            "pass",
+            TEXT,
+            "",
+            "that is timed, hot: training_step or forward_inference; rows that share it, too, are "
+            "compared",
+            2,
+        ),
         Column("n", INT32, "samples", "that count", 2),
         Column("median_s", FLOAT, "s", "of one execution; null without one: see reason", 2),
         Column("median_low_s", FLOAT, "s", "lower bound of the median at 95 %", 2),
@@ -114,8 +121,22 @@ RESULT_TABLES: dict[str, tuple[Column, ...]] = {
         ),
         Column("tried", TEXT, "", "conditions that were tried to the end, or differ", 2),
         Column("differs", TEXT, "", "those under which a tensor differs", 2),
+        Column(
+            "untried",
+            TEXT,
+            "",
+            "conditions that another choice of the problem was tried under and this one was not, "
+            "or not to the end",
+            2,
+        ),
         Column("fastest", TEXT, "", "yes of the fastest choice of the problem", 2),
-        Column("fastest_repeatable", TEXT, "", "yes of the fastest one that is repeatable", 2),
+        Column(
+            "fastest_repeatable",
+            TEXT,
+            "",
+            "yes of the fastest one that is repeatable and has nothing untried",
+            2,
+        ),
         Column("cost", FLOAT, "", "time over that of the fastest; null of that one", 2),
         Column("cost_low", FLOAT, "", "lower bound, from those of both medians", 2),
         Column("cost_high", FLOAT, "", "upper bound", 2),
@@ -224,8 +245,9 @@ RESULT_TABLES: dict[str, tuple[Column, ...]] = {
             "shrinking",
             TEXT,
             "",
-            "settled: no single step makes smallest smaller; stopped: the tries were used up, or "
-            "too many broke their process; not_repeated: the same problem did not show it again",
+            "settled: no single step makes smallest smaller; stopped: tries or time were used up, "
+            "too many broke their process, or what was found did not show it again; not_repeated: "
+            "the same problem did not show it again",
         ),
         Column("tries", INT32, "problems", "that were put to the check to find smallest"),
         STATUS,
@@ -247,7 +269,13 @@ RESULT_TABLES: dict[str, tuple[Column, ...]] = {
         Column(
             "pass", TEXT, "", "that wrote the buffer; or the stage that did not end well, or close"
         ),
-        Column("verdict", TEXT, "", "same (bit by bit), drifted, or not_compared: see reason"),
+        Column(
+            "verdict",
+            TEXT,
+            "",
+            "same (bit by bit), drifted, not_told where a side does not repeat its own bits, or "
+            "not_compared: see reason",
+        ),
         Column("elements", INT64, "", "numbers of the buffer, padding included"),
         Column("differing", INT64, "elements", "whose bits are not the same"),
         Column("share", FLOAT, "", "differing over elements"),

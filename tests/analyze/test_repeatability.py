@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyharness.analyze.repeatability import Tally, by_algo, failure_rate_bound, gated
+from pyharness.analyze.repeatability import MOST_DISTINCT, Tally, by_algo, failure_rate_bound, gated
 from pyharness.spec.differences import Difference, difference
+
+ONE = Difference(10, 1, 4, 1, 0.5)
 
 
 @given(clean=st.integers(1, 10_000))
@@ -59,7 +63,63 @@ def test_what_differs_is_told_by_its_first_run_and_its_worst() -> None:
         "reason": None,
         "processes": 1,
         "outcome": "passed",
+        "compared_on": None,
+        "differing": 3,
+        "nan": 0,
     }
+
+
+def test_what_is_counted_does_not_grow_with_the_runs() -> None:
+    tally = Tally()
+    for run in range(3 * MOST_DISTINCT):
+        tally.add(str(run), Difference(1, 1, 0, 1, 1.0))
+        if run < MOST_DISTINCT - 2:
+            assert tally.as_row()["distinct"] == run + 2
+    row = tally.as_row()
+    assert (row["runs"], row["differing"]) == (3 * MOST_DISTINCT, 3 * MOST_DISTINCT)
+    assert row["distinct"] == MOST_DISTINCT
+    assert sum(map(len, tally.digests.values())) < MOST_DISTINCT
+
+
+def test_numbers_that_turned_into_nan_are_counted() -> None:
+    tally = Tally()
+    for nans in (1, 3, 2):
+        now = b"\x00\x00\xc0\x7f" * nans + bytes(4 * (4 - nans))
+        tally.add(str(nans), difference(bytes(16), now, "float"), compared_on="device")
+    row = tally.as_row()
+    assert (row["nan"], row["most_ulps"], row["most_abs"]) == (3, 0, 0.0)
+    assert row["compared_on"] == "device"
+    tally.add(None, None, compared_on="host: no room")
+    assert tally.as_row()["compared_on"] == "device and host: no room"
+    clean = Tally()
+    clean.add(None, None)
+    assert (clean.as_row()["nan"], clean.as_row()["differing"]) == (None, 0)
+    assert Tally(reason="no").as_row()["differing"] is None
+
+
+@given(
+    runs=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", None]),
+            st.sampled_from([None, ONE, Difference(9, 2, 0, 7, math.inf, 1)]),
+            st.sampled_from([None, "one"]),
+            st.sampled_from([None, "sequence 1"]),
+            st.integers(0, 2),
+            st.sampled_from([None, "device", "host: why"]),
+        )
+    ),
+    reason=st.sampled_from([None, "it crashed"]),
+)
+def test_a_tally_goes_through_json(runs: list[Any], reason: str | None) -> None:
+    tally = Tally(reason=reason, failed=reason is not None)
+    for run in runs:
+        tally.add(*run)
+    data = json.loads(json.dumps(tally.as_data(), allow_nan=False))
+    again = Tally.from_data(data)
+    assert again == tally
+    again.add("c", ONE)
+    tally.add("c", ONE)
+    assert again.as_row() == tally.as_row()
 
 
 def test_results_of_different_parts_are_not_different_results() -> None:
@@ -101,11 +161,15 @@ def test_runs_that_ended_early_show_nothing_unless_they_differ(clean: int) -> No
     assert tally.as_row()["verdict"] == "not_repeatable"
 
 
-def row(algo: str, condition: str, problem: str, verdict: str, runs: int) -> dict[str, Any]:
+def row(
+    algo: str, condition: str, name: str, verdict: str, runs: int, buffer: str = "y"
+) -> dict[str, Any]:
     return {
         "algo": algo,
         "condition": condition,
-        "problem": problem,
+        "name": name,
+        "problem": "hidden_size=8",
+        "buffer": buffer,
         "verdict": verdict,
         "runs": runs,
         "processes": 1 if runs else None,
@@ -133,3 +197,20 @@ def test_a_cell_is_as_bad_as_its_worst_tensor() -> None:
     none = cells["persist_static", "graph"]
     assert (none.verdict, none.problems, none.bound) == ("not_tried", 0, None)
     assert gated(rows) == 1  # without what differs by design
+
+
+def test_a_cell_says_that_something_in_it_was_not_tried() -> None:
+    rows = [
+        row("standard", "graph", "p", "repeatable", 5),
+        row("standard", "graph", "p", "not_tried", 0, "hy"),
+        row("standard", "graph", "q", "repeatable", 5),
+        # This sum is another one in another batch, whatever the problem.
+        row("standard", "batch", "p", "repeatable", 5),
+        row("standard", "batch", "p", "not_tried", 0, "dw"),
+        row("standard", "batch", "q", "not_tried", 0),
+    ]
+    cells = by_algo(rows)
+    graph, batch = cells["standard", "graph"], cells["standard", "batch"]
+    assert (graph.verdict, graph.problems, graph.untold, graph.clean) == ("repeatable", 2, 1, 10)
+    assert (batch.verdict, batch.problems, batch.untold, batch.clean) == ("repeatable", 1, 1, 5)
+    assert by_algo(rows[3:5])["standard", "batch"].untold == 0

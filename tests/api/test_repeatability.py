@@ -17,6 +17,8 @@ from pyharness.api.repeatability import (
     conditions_of,
     repeat_release,
 )
+from pyharness.engine import repeating
+from pyharness.engine.repeats import NotTried
 from pyharness.errors import UsageError
 from pyharness.releases import Release
 from pyharness.space.problems import problems_from
@@ -75,6 +77,12 @@ def test_a_clean_problem_repeats_under_every_condition(emulate: Made, tmp_path: 
             assert row["distinct"] == 1
             assert row["failure_rate_bound"] == pytest.approx(1 - 0.05 ** (1 / row["runs"]))
         shared = (row["release"], row["algo"], row["provenance"])
+        assert (row["differing"], row["nan"]) == ((0, None) if row["runs"] else (None, None))
+        moved = row["condition"] in ("longer_padding", "batch")
+        moved |= row["condition"] == "padding_garbage" and row["buffer"] in ("y", "dx")
+        where = "host: parts of a tensor" if moved else "host: the device is emulated"
+        where = "host: results of two processes" if row["condition"] in apart else where
+        assert row["compared_on"] == (where if row["runs"] else None)
         assert shared == ("9.28.0", "standard", "emulated")
     assert run.manifest.results["verdicts"] == {"repeatable": len(expected), "not_tried": 3}
     assert run.manifest.results["statuses"] == {"passed": len(expected), "skipped": 3}
@@ -242,7 +250,9 @@ def test_a_crash_ends_its_condition_alone(emulate: Made, tmp_path: Path) -> None
         if row["condition"] == "batch" and row["buffer"] == "dw":
             assert row["outcome"] == "skipped"
         elif row["condition"] in ("same_objects", "poisoned"):
-            assert (row["runs"], row["processes"], row["outcome"]) == (2, 1, "failed")
+            # Of another condition than same_objects the run to compare with is made twice.
+            runs = 2 if row["condition"] == "same_objects" else 1
+            assert (row["runs"], row["processes"], row["outcome"]) == (runs, 1, "failed")
             assert "SIGSEGV" in row["reason"]
     assert len(run.manifest.results["failures"]) == 6
     assert run.manifest.results["statuses"]["failed"] == 2 * (7 + 5 + 1)
@@ -290,6 +300,95 @@ def test_a_run_that_was_interrupted_goes_on(emulate: Made, tmp_path: Path) -> No
     assert repeat_release(release, problems, folder, options).old
 
 
+def test_a_condition_that_ended_is_not_run_again(emulate: Made, tmp_path: Path) -> None:
+    # The second pass has a flip: of same_objects, which the interrupt comes after.
+    release, folder = emulate(fault="flip:y@cudnnRNNForward:2"), tmp_path / "out"
+    problems = problems_from(None, (), SMALL)
+    chosen = ("same_objects", "other_stream", "poisoned", "graph")
+    options = RepeatOptions(3, chosen)
+    whole = repeat_release(release, problems, tmp_path / "whole", options)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(repeating._MADE, "poisoned", interrupting)
+        run = repeat_release(release, problems, folder, options)
+    assert (run.manifest.state, run.manifest.results["cases"]) == ("interrupted", 0)
+    made = []
+
+    def counting(s: Any, condition: str) -> Any:
+        made.append(condition)
+        yield from made_by[condition](s, condition)
+
+    made_by = dict(repeating._MADE)
+    with pytest.MonkeyPatch.context() as patched:
+        for condition in chosen:
+            patched.setitem(repeating._MADE, condition, counting)
+        run = repeat_release(release, problems, folder, options)
+    assert made == ["poisoned", "graph"]
+    assert run.manifest.state == "complete"
+    tables = [pq.read_table(f / "repeatability.parquet") for f in (whole.folder, folder)]
+    found = {(r["condition"], r["buffer"]) for r in tables[1].to_pylist() if r["differing"]}
+    # Another process has its second pass in the run that poisoned begins with, which is made
+    # twice: it is told under same_objects, where one more differs than in the run in one go.
+    assert found == {("same_objects", "y")}
+    rows = [
+        [r for r in t.to_pylist() if (r["condition"], r["buffer"]) not in found] for t in tables
+    ]
+    assert rows[0] == rows[1]
+    both = [{r["buffer"]: r for r in t.to_pylist()[:7]}["y"] for t in tables]
+    assert [(r["runs"], r["differing"], r["distinct"]) for r in both] == [(3, 1, 2), (4, 2, 2)]
+
+
+def ending(s: Any, condition: str) -> Any:
+    """A defect."""
+    yield NotTried(condition, "it crashed", failed=True)
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "expected"), [(20.0, ["poisoned"]), (21.0, ["same_objects", "poisoned"])]
+)
+def test_a_condition_that_a_defect_ended_is_tried_again_under_another_limit(
+    emulate: Made, tmp_path: Path, timeout_s: float, expected: list[str]
+) -> None:
+    release, folder, problems = emulate(), tmp_path / "out", problems_from(None, (), SMALL)
+    chosen = ("same_objects", "other_stream", "poisoned")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(repeating._MADE, "same_objects", ending)
+        patched.setitem(repeating._MADE, "poisoned", interrupting)
+        repeat_release(release, problems, folder, RepeatOptions(1, chosen, timeout_s=20.0))
+    made, made_by = [], dict(repeating._MADE)
+
+    def counting(s: Any, condition: str) -> Any:
+        made.append(condition)
+        yield from made_by[condition](s, condition)
+
+    with pytest.MonkeyPatch.context() as patched:
+        for condition in chosen:
+            patched.setitem(repeating._MADE, condition, counting)
+        again = RepeatOptions(1, chosen, timeout_s=timeout_s)
+        run = repeat_release(release, problems, folder, again)
+    assert made == expected
+    assert ("failed" in run.manifest.results["statuses"]) == ("same_objects" not in expected)
+
+
+def interrupting(s: Any, condition: str) -> Any:
+    """A Ctrl-C in a condition."""
+    raise KeyboardInterrupt
+    yield
+
+
+def test_another_card_of_the_same_name_is_another_run(emulate: Made, tmp_path: Path) -> None:
+    problems, release = problems_from(None, (), SMALL), emulate(devices=2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(tmp_path)
+        options = [RepeatOptions(1, ("same_objects",), ordinal=n) for n in (0, 1)]
+        runs = [repeat_release(release, problems, None, one) for one in options]
+        assert [(run.old, run.manifest.device["ordinal"]) for run in runs] == [
+            (False, 0),
+            (False, 1),
+        ]
+        assert repeat_release(release, problems, None, options[1]).old
+    assert runs[0].folder != runs[1].folder
+
+
 def test_inference_is_repeated_where_nothing_trains(emulate: Made, tmp_path: Path) -> None:
     problems = problems_from(
         "deepbench/device-lstm-*", ("hidden_size=8", "input_size=8", "max_seq_length=2"), ()
@@ -300,6 +399,12 @@ def test_inference_is_repeated_where_nothing_trains(emulate: Made, tmp_path: Pat
     rows = pq.read_table(tmp_path / "out" / "repeatability.parquet").to_pylist()
     assert {r["buffer"] for r in rows} <= {"y", "hy", "cy"}
     assert of(rows, "repeatable") >= {("same_objects", "y"), ("same_objects", "hy")}
+
+
+@pytest.mark.parametrize("runs", [-1, 0, 100_001])
+def test_a_number_of_runs_that_cannot_be_made(runs: int) -> None:
+    with pytest.raises(UsageError, match=f"{runs} runs cannot be made"):
+        RepeatOptions(runs)
 
 
 def test_conditions_are_chosen_by_name() -> None:

@@ -49,7 +49,7 @@ def test_what_differs_is_told_with_a_command_that_repeats_it(
     assert said.code == 0
     lines = said.out.splitlines()
     assert ["same_objects", "DIFFERS", "in", "1", "of", "1"] in [line.split() for line in lines]
-    assert any("y: first in run 2 of 4, element 0;" in line for line in lines)
+    assert any("y: 1 of 4 runs, first run 2, element 0;" in line for line in lines)
     assert max(len(line) for line in lines if "pyharness determinism" not in line) <= 80
     (command,) = [line for line in lines if line.startswith("    pyharness determinism")]
     again = run(

@@ -85,7 +85,7 @@ def pairs_of(data_type: str) -> list[tuple[bytes, bytes]]:
 def test_the_device_says_what_a_plain_loop_says(kept: Callable[..., Any], data_type: str) -> None:
     pairs = pairs_of(data_type)
     keeping, compared, freed = kept(data_type, pairs)
-    assert keeping == [BuffersKept("device", "")] * len(pairs)
+    assert keeping == [BuffersKept({})] * len(pairs)
     expected = [slow_difference(before, now, data_type) for before, now in pairs]
     assert [Difference(**c.differences["y"]) for c in compared] == expected
     assert [d.first for d in expected[:3]] == [None, 7, Y - 1]
@@ -100,10 +100,10 @@ def test_where_the_device_has_no_room_the_host_says_it(kept: Callable[..., Any])
     for full in ("keep", "compare"):
         keeping, compared, _ = kept("half", pairs, full)
         assert [Difference(**c.differences["y"]) for c in compared] == expected
-        assert keeping[0] == BuffersKept("device", "")
+        assert keeping[0] == BuffersKept({})
         if full == "keep":
             why = "the device has no room for a copy of y"
-            assert keeping[1:] == [BuffersKept("host", why)] * (len(pairs) - 1)
+            assert keeping[1:] == [BuffersKept({"y": why})] * (len(pairs) - 1)
 
 
 def test_buffers_are_read_in_parts(ask: Ask) -> None:

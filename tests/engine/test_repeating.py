@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,15 +12,22 @@ from typing import Any, cast
 import pytest
 
 from pyharness.device.launch import runner_command
+from pyharness.engine import repeating
 from pyharness.engine.process import Launch
 from pyharness.engine.repeating import repeat
-from pyharness.engine.repeating_apart import cublas_workspace
+from pyharness.engine.repeating_apart import cublas_workspace, fresh_process
 from pyharness.engine.repeats import STEADY_BYTE, Event, NotTried, Repeats, Seen, Start, sha
 from pyharness.engine.runner import Runner
 from pyharness.engine.workbench import Workbench
 from pyharness.releases import Release
+from pyharness.spec.differences import Difference
 from pyharness.spec.problem import parse_problem
-from pyharness.spec.repeatability import CUBLAS_VARIABLE
+from pyharness.spec.repeatability import (
+    BETWEEN_PROCESSES,
+    CONDITIONS,
+    CUBLAS_VARIABLE,
+    OF_PARTS,
+)
 from pyharness.spec.stages import PASSES
 from tests.emulator.build import EmulatedRelease
 
@@ -76,11 +85,23 @@ def ask(starter: Callable[..., Start]) -> Ask:
     return asked
 
 
+def counted(events: Sequence[Event]) -> list[Seen]:
+    """What was seen and counts."""
+    found: list[Seen] = []
+    for event in events:
+        if isinstance(event, Seen):
+            found.append(event)
+        elif event.void:
+            void = (event.condition, event.tensor)
+            found = [seen for seen in found if (seen.condition, seen.tensor) != void]
+    return found
+
+
 def differing(events: Sequence[Event]) -> dict[str, set[str]]:
     """The tensors that differ, by condition."""
     found: dict[str, set[str]] = {}
-    for event in events:
-        if isinstance(event, Seen) and event.difference is not None:
+    for event in counted(events):
+        if event.difference is not None:
             found.setdefault(event.condition, set()).add(event.tensor)
     return found
 
@@ -146,6 +167,8 @@ def test_dropout_that_is_not_seeded_anew_shows_where_it_is_asked_to(ask: Ask) ->
     chosen = ("same_objects", "fresh_handle", "poisoned", "dropout_reseeded", "dropout_continued")
     by_design = {"dropout_continued": ALL}
     assert differing(ask(DROPPING, chosen)) == by_design
+    # A capture moves the states on, too: they are remembered before.
+    assert differing(ask(DROPPING, ("graph", "dropout_reseeded"))) == {}
     stale = differing(ask(DROPPING, chosen, wrong="stale_dropout"))
     assert stale == {"dropout_reseeded": ALL, **by_design}
 
@@ -158,6 +181,7 @@ def test_before_a_run_all_that_is_no_input_is_as_before_every_other(
         bench = Workbench(runner)
         assert bench.open(problem).complete
         repeats = Repeats(bench, problem, PASSES[1:], 1, start)
+        repeats.begun()
         spaces, outputs = ("workspace", "reserve_space"), sorted(ALL - {"dw"})
         states = bench.read("dropout_states")
         for byte in (STEADY_BYTE, 0x5A):
@@ -187,22 +211,34 @@ def test_what_is_random_is_told_under_same_objects_alone(ask: Ask) -> None:
     # Every run of each process has the flip but for the first one, which all are compared with.
     events = ask(SMALL, ("same_objects", "load", "graph"), fault="flip:hy@cudnnRNNForward:2+")
     assert differing(events) == {"same_objects": {"hy"}}
-    # Three passes of same_objects, three of other_stream, and three with nothing changed again.
-    some = [f"flip:hy@cudnnRNNForward:{n}" for n in (6, 8)]
-    events = ask(SMALL, ("same_objects", "other_stream", "fresh_process"), fault=some)
-    assert differing(events) == {"same_objects": {"hy"}}
-    why = "runs with nothing changed differ, too: see same_objects"
-    assert refused(events) == {("other_stream", "hy"): why}
-    seen = [(e.condition, e.tensor) for e in events if isinstance(e, Seen)]
-    assert seen.count(("other_stream", "y")) == 2
-    assert seen.count(("other_stream", "hy")) == 1  # its first run was before the difference
-    assert seen.count(("same_objects", "hy")) == 4  # what was seen is counted where it belongs
-    assert seen.count(("same_objects", "y")) == 2
-    # Without a difference among these, it is the condition's; and so it is where nobody asks.
-    alone = ask(SMALL, ("same_objects", "other_stream"), fault=some[0])
-    assert differing(alone) == {"other_stream": {"hy"}}
     unasked = ask(SMALL, ("other_stream",), fault="flip:hy@cudnnRNNForward:2+")
     assert differing(unasked) == {"other_stream": {"hy"}}
+
+
+# Passes 1 to 3 are of same_objects. Of other_stream 4 and 5 are the run to compare with, 6 and 7
+# those that are compared; 8 and 9 are to be compared with those with nothing changed, 10 and 11.
+@pytest.mark.parametrize(
+    ("flips", "found", "runs"),
+    [
+        ((7,), {"other_stream": {"hy"}}, (4, 2)),
+        ((7, 10), {"same_objects": {"hy"}}, (4, 0)),
+        ((7, 8), {"same_objects": {"hy"}}, (5, 0)),  # what 9 says, too
+        ((4,), {"same_objects": {"hy"}}, (3, 0)),  # by chance all that follow differ from it
+        ((5,), {"same_objects": {"hy"}}, (3, 2)),
+        ((2, 7), {"same_objects": {"hy"}}, (2, 0)),  # it was known before
+    ],
+)
+def test_by_chance_is_not_by_condition(
+    ask: Ask, flips: Sequence[int], found: dict[str, set[str]], runs: tuple[int, int]
+) -> None:
+    conditions = ("same_objects", "other_stream")
+    events = ask(SMALL, conditions, fault=[f"flip:hy@cudnnRNNForward:{n}" for n in flips])
+    assert differing(events) == found
+    seen = [(e.condition, e.tensor) for e in counted(events)]
+    assert tuple(seen.count((condition, "hy")) for condition in conditions) == runs
+    assert [seen.count((condition, "y")) for condition in conditions] == [2, 2]
+    why = "runs with nothing changed differ, too: see same_objects"
+    assert refused(events) == ({} if runs[1] else {("other_stream", "hy"): why})
 
 
 def test_garbage_lies_in_the_padding_of_inputs_and_outputs(ask: Ask) -> None:
@@ -238,9 +274,11 @@ def test_parts_of_a_batch_are_compared_with_themselves(ask: Ask) -> None:
 
 @dataclass
 class FakeProcess:
-    """A process whose result is a byte."""
+    """A process whose result is a byte; that of its first run may be another."""
 
     result: int
+    first: int | None = None
+    ran: int = 0
     tensors: tuple[str, ...] = ("y",)
     data_type: str = "float"
     bench: Any = field(init=False)
@@ -250,10 +288,12 @@ class FakeProcess:
 
     def once(self) -> None:
         """A run."""
+        self.ran += 1
 
     def read(self, name: str) -> bytes:
         """Four bytes: a float."""
-        return bytes([self.result]) * 4
+        odd = self.ran == 1 and self.first is not None
+        return bytes([self.first if odd and self.first is not None else self.result]) * 4
 
     def held(self, names: Sequence[str]) -> dict[str, bytes]:
         """The same by name."""
@@ -272,19 +312,24 @@ class FakeRepeats:
     runs: int = 2
     tensors: tuple[str, ...] = ("y",)
     started: dict[str | None, int] = field(default_factory=dict)
+    twice: bool = False
+    first: int | None = None
+    unsteady: set[str] = field(default_factory=set)
+    by_chance: list[Seen] = field(default_factory=list)
 
     def leave(self) -> None:
         """There is no memory to give back."""
 
     def another(self, env: Mapping[str, str | None]) -> Any:
         """A process of the next result of a setting."""
-        setting = env[CUBLAS_VARIABLE]
+        setting = env.get(CUBLAS_VARIABLE)
         number = self.started.get(setting, 0)
         self.started[setting] = number + 1
+        first = self.first if number == 0 else None
 
         @contextmanager
         def running() -> Iterator[FakeProcess]:
-            yield FakeProcess(self.results[setting][number])
+            yield FakeProcess(self.results[setting][number], first)
 
         return running()
 
@@ -308,10 +353,117 @@ def test_a_difference_between_settings_is_asked_about_again() -> None:
     assert len(of_setting) == 3 * 6
     # The first two of each are as if the setting drew the result; more of them show that none does.
     drawn = settings([1, 1, 1, 2, 1, 1], [2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1])
-    (told,) = drawn
+    told = drawn[-1]
     assert isinstance(told, NotTried)
-    assert (told.tensor, told.failed) == ("y", False)
+    assert (told.tensor, told.failed, told.void) == ("y", False, True)
+    assert all(isinstance(e, Seen) for e in drawn[:-1])
     assert "(unset; not :16:8, :4096:2)" in told.why
+
+
+def test_a_process_is_not_compared_with_a_run_that_came_out_by_chance() -> None:
+    for first in (None, 2):
+        fake = FakeRepeats({None: [1] * 4}, runs=3, twice=True, first=first)
+        seen = list(fresh_process(cast("Repeats", fake), "fresh_process"))
+        assert len(seen) == 3
+        assert set(differing(seen)) == ({"fresh_process"} if first else set())
+        assert fake.unsteady == ({"y"} if first else set())
+        chance = [(e.condition, e.tensor, e.difference is None) for e in fake.by_chance]
+        assert chance == ([("same_objects", "y", False)] if first else [])
+    assert {e.compared_on for e in seen if isinstance(e, Seen)} == {BETWEEN_PROCESSES}
+
+
+def test_what_is_held_back_does_not_grow_with_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run differs from the first, under a condition and with nothing changed."""
+
+    class Unsteady:
+        """Runs that are never alike, of which the events alone take memory."""
+
+        tensors = ("y", "hy")
+        asked = tuple(CONDITIONS)
+        runs = 0
+        twice = False
+        by_chance: tuple[Seen, ...] = ()
+        unsteady: frozenset[str] = frozenset()
+
+        def begin(self) -> None:
+            """Nothing is kept."""
+
+        def once(self) -> None:
+            """Nothing is run."""
+
+        def compare_only(
+            self, tensors: Sequence[str], condition: str, variant: str | None = None
+        ) -> Iterator[Seen]:
+            """All differ."""
+            for name in tensors:
+                yield Seen(condition, name, "0" * 64, Difference(1, 1, 0, 1, 1.0), variant)
+
+    def made(s: Any, condition: str) -> Iterator[Event]:
+        for _ in range(s.runs):
+            yield from s.compare_only(s.tensors, condition)
+
+    monkeypatch.setitem(repeating._MADE, "graph", made)
+    peaks = []
+    for runs in (10, 10_000):
+        unsteady = Unsteady()
+        unsteady.runs = runs
+        tracemalloc.start()
+        count = sum(1 for _ in repeating._attributed(cast("Repeats", unsteady), "graph"))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert count == 4 * runs
+    assert peaks[1] < peaks[0] + 50_000
+
+
+def test_settings_of_many_runs_are_bounded_too() -> None:
+    class Drawn(FakeProcess):
+        """A result of its own for each run."""
+
+        def read(self, name: str) -> bytes:
+            """Four bytes."""
+            return self.ran.to_bytes(4, "little")
+
+    class Drawing(FakeRepeats):
+        """Such processes."""
+
+        def another(self, env: Mapping[str, str | None]) -> Any:
+            """One."""
+
+            @contextmanager
+            def running() -> Iterator[FakeProcess]:
+                yield Drawn(0)
+
+            return running()
+
+    peaks = []
+    for runs in (10, 4_000):
+        tracemalloc.start()
+        events = cublas_workspace(cast("Repeats", Drawing({}, runs=runs)), "cublas_workspace")
+        last = deque(events, maxlen=1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert isinstance(last[0], NotTried)
+        assert last[0].void
+    assert peaks[1] < peaks[0] + 50_000
+
+
+@pytest.mark.parametrize(
+    ("layout", "words", "runs", "expected"),
+    [
+        ("seq_major_packed", "seq_lengths=[4,3,2]", 7, 9),  # 3 times each, as no order is another
+        ("seq_major_packed", "seq_lengths=[4,3,3]", 7, 7 + 3),
+        ("seq_major_unpacked", "seq_lengths=[4,3,2]", 2, 2 + 2),
+    ],
+)
+def test_a_batch_is_run_as_often_as_it_is_asked_to(
+    ask: Ask, layout: str, words: str, runs: int, expected: int
+) -> None:
+    words = f"{SMALL.rpartition(' ')[0]} {words} layout={layout}"
+    events = ask(words, ("batch",), runs)
+    assert differing(events) == {}
+    own = [e for e in events if isinstance(e, Seen) and e.tensor == "y"]
+    assert len(own) == expected
+    assert {e.compared_on for e in own} == {OF_PARTS}
 
 
 def test_a_problem_goes_on_in_another_process(ask: Ask) -> None:
@@ -320,6 +472,13 @@ def test_a_problem_goes_on_in_another_process(ask: Ask) -> None:
     failed = {e.condition for e in events if isinstance(e, NotTried) and e.failed}
     assert failed == {"same_objects", "load"}
     assert {e.tensor for e in events if isinstance(e, Seen)} == ALL
+
+
+@pytest.mark.parametrize("condition", ["graph", "load", "batch", "padding_garbage"])
+def test_any_condition_may_follow_one_that_leaves_the_device(ask: Ask, condition: str) -> None:
+    events = ask(SMALL, ("fresh_process", condition), runs=1)
+    tensors = {e.tensor for e in events if isinstance(e, Seen) and e.condition == condition}
+    assert tensors == (ALL - {"dw"} if condition == "batch" else ALL)
 
 
 def test_problem_that_is_refused_says_so_for_every_condition(ask: Ask) -> None:

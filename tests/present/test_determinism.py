@@ -16,6 +16,8 @@ FOUND = {
     "most_abs": 1e-6,
     "share": 0.5,
     "distinct": 2,
+    "differing": 20,
+    "nan": 0,
     "verdict": "not_repeatable",
 }
 
@@ -95,6 +97,7 @@ def test_what_differs_worst_first_each_with_its_command() -> None:
         row("same_objects", **FOUND),
         row("graph", "persist_static", **{**FOUND, "share": 0.75, "most_abs": None}),
         row("batch", **{**FOUND, "share": 0.25, "variant": "sequence 1 alone"}),
+        *(row("load", a, buffer="dw") for a in ALGOS),  # all are trained
     ]
     text = said(rows)
     lines = [line.strip() for line in text.splitlines()]
@@ -102,10 +105,10 @@ def test_what_differs_worst_first_each_with_its_command() -> None:
     assert [line for line in lines if ", lstm" in line] == [*worst_first, "batch, lstm standard"]
     flat = " ".join(text.split())
     assert (
-        "y: first in run 3 of 100, element 1,234; 75.00% of the elements, at most 7 ulp or "
+        "y: 20 of 100 runs, first run 3, element 1,234; 75.00% of the elements, at most 7 ulp or "
         "infinite; 2 distinct results"
     ) in flat
-    assert "run 3 of 100 (sequence 1 alone)" in flat
+    assert "20 of 100 runs, first run 3 (sequence 1 alone), element" in flat
     command = (
         "pyharness determinism --cudnn 9.28.0.42 --device 1 --conditions graph --runs 100 "
         "hidden_size=8 algo=persist_static"
@@ -150,3 +153,51 @@ def test_data_has_choices_only_where_they_were_timed() -> None:
     assert [s["processes"] for s in data["summary"]] == [1, 100]
     assert "trade_offs" not in data
     assert determinism_data(rows, manifest(), [{"cost": 1.5}])["trade_offs"] == [{"cost": 1.5}]
+
+
+def test_nan_and_results_beyond_counting_are_told() -> None:
+    found = {**FOUND, "nan": 1500, "most_ulps": 0, "most_abs": 0.0, "distinct": 1000}
+    flat = " ".join(said([row("graph", **found)]).split())
+    assert "at most 0 ulp or 0, NaN on one side in 1,500; at least 1,000 distinct results" in flat
+
+
+def test_a_table_of_schema_1_is_told_too() -> None:
+    unknown = dict.fromkeys(("differing", "nan", "processes", "outcome", "compared_on"))
+    flat = " ".join(said([row("graph", **{**FOUND, **unknown})]).split())
+    assert "y: some of 100 runs, first run 3, element 1,234; 50.00%" in flat
+
+
+@pytest.mark.parametrize(
+    ("name", "buffer", "expected"),
+    [
+        (
+            "deepbench/device-* hidden_size=8,9",
+            "y",
+            "--preset 'deepbench/device-*' --axis hidden_size=8,9",
+        ),
+        ("deepbench", "dx", "hidden_size=8 algo=standard"),
+        ("hidden_size=8 algo=standard", "y", "hidden_size=8 algo=standard"),
+        ("log app.log", "y", "hidden_size=8 algo=standard"),
+    ],
+)
+def test_a_command_runs_the_passes_that_were_run(name: str, buffer: str, expected: str) -> None:
+    run = manifest()
+    run["space"]["name"] = name
+    text = render_determinism([row("graph", buffer=buffer, **FOUND)], run)
+    (command,) = [t.strip() for t in text.splitlines() if "pyharness determinism" in t]
+    assert command.endswith(f"--conditions graph --runs 100 {expected}")
+
+
+def test_a_cell_without_some_of_its_tensors_is_marked() -> None:
+    untold = {"runs": 0, "verdict": "not_tried", "processes": None, "reason": "it cannot be told"}
+    lines = said([row("graph"), row("graph", buffer="hy", **untold), row("load")]).splitlines()
+    cells = [line.split() for line in lines if line.startswith(("graph", "load"))]
+    assert cells == [["load", "100", "same,", "<2.95%"], ["graph", "100", "same,", "<2.95%*"]]
+    assert "* without problems or tensors that were not tried" in lines[lines.index("") + 4]
+    assert "  hy under graph (1 problem): it cannot be told" in lines
+    summed = [row("batch"), row("batch", buffer="dw", **untold)]
+    assert "*" not in said(summed)
+    (cell,) = determinism_data([row("graph"), row("graph", buffer="hy", **untold)], manifest())[
+        "summary"
+    ]
+    assert (cell["verdict"], cell["problems_not_told"]) == ("repeatable", 1)

@@ -19,6 +19,7 @@ def row(algo: str, median: float | None, **more: Any) -> dict[str, Any]:
         "median_s": median,
         "verdict": "repeatable",
         "differs": None,
+        "untried": None,
         "fastest_repeatable": "no",
         "cost": None,
         "cost_low": None,
@@ -47,7 +48,7 @@ BEST = {"fastest_repeatable": "yes", "cost": 1.5}
             "standard: 2.0% slower, which the samples do not tell from nothing",
         ),
         (DIFFERS, BEST, "standard: 50.0% slower (too few samples for bounds)"),
-        (DIFFERS, {**DIFFERS, "cost": 1.5}, "no choice repeats under all conditions"),
+        (DIFFERS, {**DIFFERS, "cost": 1.5}, "no choice is known to repeat under all conditions"),
     ],
 )
 def test_a_sentence_says_what_repeatability_costs(
@@ -77,3 +78,20 @@ def test_many_choices_and_the_best_of_them() -> None:
     assert len([line for line in lines if "differs under" in line]) == 8
     assert [line for line in lines if line.endswith("  persist_static: repeatable")]
     assert "    and 4 more choices: see trade_offs.parquet" in lines
+
+
+def test_a_choice_that_less_is_known_of_says_so() -> None:
+    rows = [row("standard", 1e-3, untried="graph"), row("persist_static", 2e-3, **BEST)]
+    lines = render_trade_offs(rows)
+    assert lines[2].endswith("standard: repeatable, but not told under graph")
+    assert lines[-1].strip().startswith("the fastest that repeats is persist_static: 50.0% slower")
+
+
+def test_times_of_two_passes_stand_apart() -> None:
+    both = ("training_step", "forward_inference")
+    rows = [row("standard", 1e-3, **{"pass": p, "fastest_repeatable": "yes"}) for p in both]
+    lines = [line.strip() for line in render_trade_offs(rows)]
+    assert [line for line in lines if line.startswith("hidden_size=8")] == [
+        f"hidden_size=8 ({p})" for p in both
+    ]
+    assert lines.count("the fastest choice repeats: it costs nothing") == 2
