@@ -21,6 +21,8 @@ MOST_UNDERFLOW = 0.001
 NARROW = ("half", "bfloat16")
 # The exponent of the first power of two that a type has no more.
 _ABOVE = {"half": 16, "bfloat16": 128}
+# The usual number is a third of the scale: what may be off by as much may be anything.
+ANYTHING = 1 / 3
 _MOST_ULPS = 2**63 - 1  # what a column holds
 _MOST = float(np.finfo(np.float64).max)
 _QUARTER = 4
@@ -101,7 +103,7 @@ def verdict(found: Errors, threshold: float, doubt: str) -> tuple[AccuracyVerdic
         return "not_told", "there is nothing to compare"
     if found.max_rel > threshold:
         return "beyond", ""
-    if threshold >= 1:
+    if threshold >= ANYTHING:
         return "not_told", "these types hold nothing of such a network: rounding explains anything"
     return "within", ""
 

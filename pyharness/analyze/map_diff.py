@@ -100,6 +100,8 @@ class MapDiff:
                 return self.enumerators_known
             case "other_reason":
                 return self.reasons_by_row
+            case "drifted":  # of nothing that both sides wrote and repeat there is no drift
+                return self.drift is not None and bool({"same", gate} & set(self.drift.verdicts))
             case _:
                 return self.drift is not None or gate not in DRIFT_CHANGES
 

@@ -19,7 +19,8 @@ def drift_manifest(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
     if manifest.kind != "drift":
         raise UsageError(
-            f"{folder} holds a {manifest.kind}, no drift", "give a folder of `pyharness drift`"
+            f"{folder} holds no drift: its run.json says {manifest.kind}",
+            "give a folder of `pyharness drift`",
         )
     if manifest.state != "complete":
         raise UsageError(

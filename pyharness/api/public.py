@@ -173,5 +173,7 @@ def since(problem: Mapping[str, Any] | Sequence[str]) -> list[Span]:
 
 
 def words_of(problem: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    """A problem as ``key=value`` words."""
+    """A problem as ``key=value`` words; one text may hold several."""
+    if isinstance(problem, str):
+        return problem.split()
     return axis_texts(problem) if isinstance(problem, Mapping) else list(problem)

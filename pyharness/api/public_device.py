@@ -4,6 +4,7 @@ Each takes its problems as the command does: ``problem`` is axis name to value o
 words, ``preset`` a set of problems, ``axes`` multiply either by the values of an axis, ``logs`` are
 a program's cuDNN API logs. ``device`` is the GPU by its number. What ``out`` names keeps tables and
 run.json; a run that was interrupted there is gone on with. Without it they are kept nowhere.
+Several names, of passes or conditions, may be one text with commas, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,13 +29,14 @@ from pyharness.api.memory_files import memory_folder, write_memory
 from pyharness.api.onward import DeviceChoice
 from pyharness.api.progress import silent
 from pyharness.api.public import axis_texts, words_of
+from pyharness.api.public_values import Names, chosen, joined, number, require_timeout, whole
 from pyharness.api.repeatability import RepeatOptions, conditions_of, repeat_release
 from pyharness.api.scales import Wanted, open_scales
 from pyharness.api.soaking import SoakOptions, soak_release
 from pyharness.api.weighing import Wishes, weigh
 from pyharness.engine.soaking import Limits
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
-from pyharness.errors import UsageError, unknown_name
+from pyharness.errors import UsageError
 from pyharness.measure.stopping import StoppingRule
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Problem = Mapping[str, Any] | Sequence[str]
+_MANY = 100_000
 
 
 def bench(
@@ -55,10 +59,10 @@ def bench(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
+    logs: Names = (),
     torch: str | None = None,
-    passes: Sequence[str] | None = None,
-    modes: Sequence[str] | None = None,
+    passes: Names | None = None,
+    modes: Names | None = None,
     rule: StoppingRule | None = None,
     device: int = 0,
     out: str | Path | None = None,
@@ -75,12 +79,13 @@ def bench(
     import pandas as pd  # noqa: PLC0415 - slow, and only for frames
 
     names = [cudnn] if isinstance(cudnn, str) else list(cudnn)
+    require_timeout(timeout_s)
     if not names and torch is None:
         raise UsageError("nothing to time on is given", "a release, torch, or both")
     problems = _problems(problem, preset, axes, logs)
     options = BenchOptions(
-        passes=_chosen("pass", passes, TIMED_PASSES),
-        modes=_chosen("mode", modes, TIMING_MODES),
+        passes=chosen("pass", passes, TIMED_PASSES),
+        modes=chosen("mode", modes, TIMING_MODES),
         rule=rule or StoppingRule(),
         ordinal=device,
         shared=len(names) + (torch is not None) > 1,
@@ -110,7 +115,7 @@ def memory(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
+    logs: Names = (),
     device: DeviceChoice = "first",
     out: str | Path | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -122,9 +127,12 @@ def memory(
     Returns     one row a problem and forward mode, as in the table ``memory``.
     Raises      UsageError for anything that the command would refuse.
     """
-    chosen = _problems(problem, preset, axes, logs).problems
+    if device not in ("first", "none"):
+        whole("device", device, 0, _MANY)
+    require_timeout(timeout_s)
+    weighed = _problems(problem, preset, axes, logs).problems
     named = preset is not None
-    wanted = [Wanted(c.problem, modes_of(c.passes), c.name if named else None) for c in chosen]
+    wanted = [Wanted(c.problem, modes_of(c.passes), c.name if named else None) for c in weighed]
     started = now()
     with _folder(out) as folder, memory_folder(folder):
         with open_scales(cudnn, device, timeout_s, silent) as scales:
@@ -139,9 +147,9 @@ def determinism(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
+    logs: Names = (),
     runs: int = 10,
-    conditions: Sequence[str] | None = None,
+    conditions: Names | None = None,
     device: int = 0,
     out: str | Path | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -153,7 +161,9 @@ def determinism(
     Returns         one row a problem, tensor and condition, as in the table ``repeatability``.
     Raises          UsageError for anything that the command would refuse.
     """
-    options = RepeatOptions(runs, conditions_of(_joined(conditions)), device, timeout_s)
+    whole("runs", runs, 1, _MANY)
+    require_timeout(timeout_s)
+    options = RepeatOptions(runs, conditions_of(joined(conditions)), device, timeout_s)
     problems = _problems(problem, preset, axes, logs)
     (release,) = _on_device([cudnn])
     return _frame("repeatability", out, lambda to: repeat_release(release, problems, to, options))
@@ -165,7 +175,7 @@ def accuracy(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
+    logs: Names = (),
     device: int = 0,
     out: str | Path | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -175,6 +185,7 @@ def accuracy(
     Returns  one row a problem, pass and tensor, as in the table ``accuracy``.
     Raises   UsageError for anything that the command would refuse.
     """
+    require_timeout(timeout_s)
     problems = _problems(problem, preset, axes, logs)
     (release,) = _on_device([cudnn])
     return _frame(
@@ -189,7 +200,7 @@ def drift(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
+    logs: Names = (),
     device: int = 0,
     out: str | Path | None = None,
     timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -200,6 +211,7 @@ def drift(
     Returns   one row a problem, pass and tensor, as in the table ``drift``.
     Raises    UsageError for anything that the command would refuse.
     """
+    require_timeout(timeout_s)
     problems = _problems(problem, preset, axes, logs)
     older, newer = _on_device([a, b])
     return _frame(
@@ -213,8 +225,8 @@ def check(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
-    checks: Sequence[str] | None = None,
+    logs: Names = (),
+    checks: Names | None = None,
     tries: int | None = None,
     device: int = 0,
     out: str | Path | None = None,
@@ -227,9 +239,10 @@ def check(
     Returns     one row a problem, check and tensor, as in the table ``equivalences``.
     Raises      UsageError for anything that the command would refuse.
     """
-    options = CheckOptions(checks_of(_joined(checks)), ordinal=device, timeout_s=timeout_s)
+    require_timeout(timeout_s)
+    options = CheckOptions(checks_of(joined(checks)), ordinal=device, timeout_s=timeout_s)
     if tries is not None:
-        options = CheckOptions(options.checks, tries, device, timeout_s)
+        options = replace(options, most_tries=whole("tries", tries, 0, _MANY))
     problems = _problems(problem, preset, axes, logs)
     (release,) = _on_device([cudnn])
     return _frame("equivalences", out, lambda to: check_release(release, problems, to, options))
@@ -241,7 +254,7 @@ def soak(
     *,
     preset: str | None = None,
     axes: Mapping[str, Any] | None = None,
-    logs: Sequence[str] = (),
+    logs: Names = (),
     minutes: float | None = None,
     cycles: int | None = None,
     seed: int = 0,
@@ -258,17 +271,22 @@ def soak(
     """
     if minutes is None and cycles is None:
         raise UsageError("a soak needs an end", "give minutes, cycles, or both")
-    limits = Limits(cycles or inf, inf if minutes is None else 60 * minutes)
-    options = SoakOptions(limits, seed, device, timeout_s)
+    require_timeout(timeout_s)
+    limits = Limits(
+        inf if cycles is None else whole("cycles", cycles, 1, 10**9),
+        inf if minutes is None else 60 * number("minutes", minutes, 0.001, 100_000),
+    )
+    options = SoakOptions(limits, whole("seed", seed, 0, 2**32 - 1), device, timeout_s)
     problems = _problems(problem, preset, axes, logs)
     (release,) = _on_device([cudnn])
     return _frame("soak", out, lambda to: soak_release(release, problems, to, options))
 
 
 def _problems(
-    problem: Problem, preset: str | None, axes: Mapping[str, Any] | None, logs: Sequence[str]
+    problem: Problem, preset: str | None, axes: Mapping[str, Any] | None, logs: Names
 ) -> ProblemSet:
-    return chosen_problems(preset, axis_texts(axes or {}), words_of(problem), list(logs))
+    files = [logs] if isinstance(logs, str) else [str(name) for name in logs]
+    return chosen_problems(preset, axis_texts(axes or {}), words_of(problem), files)
 
 
 def _on_device(names: Sequence[str]) -> list[Release]:
@@ -277,18 +295,7 @@ def _on_device(names: Sequence[str]) -> list[Release]:
     Raises  UsageError if there is no driver, before anything is fetched.
     """
     require_driver()
-    return [resolve(name, full=True) for name in names]
-
-
-def _chosen(kind: str, names: Sequence[str] | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names or ():
-        if name not in known:
-            raise unknown_name(kind, name, known)
-    return known if names is None else tuple(name for name in known if name in names)
-
-
-def _joined(names: Sequence[str] | None) -> str | None:
-    return None if names is None else ",".join(names)
+    return [resolve(str(name), full=True) for name in names]
 
 
 @contextmanager

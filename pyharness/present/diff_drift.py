@@ -16,12 +16,13 @@ def drift_lines(drift: DriftChanges | None) -> Iterator[str]:
     """What ends otherwise, then what drifted, the farthest first; nothing without a run."""
     if drift is None:
         return
-    same = drift.verdicts.get("same", 0)
+    same, untold = (drift.verdicts.get(verdict, 0) for verdict in ("same", "not_told"))
     yield ""
     yield from wrapped(
         f"On {drift.device}: {count_text(drift.problems, 'problem')}, "
-        f"{count_text(same + drift.count('drifted'), 'tensor')}, {same:,} with the same bits, "
-        f"{drift.count('drifted'):,} drifted",
+        f"{count_text(same + drift.count('drifted') + untold, 'tensor')}, {same:,} with the same "
+        f"bits, {drift.count('drifted'):,} drifted"
+        + (f", {untold:,} not told: a side does not repeat them" if untold else ""),
         0,
         4,
     )

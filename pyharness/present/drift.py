@@ -28,13 +28,17 @@ def render_drift(rows: Sequence[Row], manifest: Mapping[str, Any]) -> str:
         words += f", {results['cases_left']:,} not done ({manifest['state']})"
     lines = wrapped(words, 0, 2)
     verdicts = results["verdicts"]
-    same, drifted = (verdicts.get(verdict, 0) for verdict in ("same", "drifted"))
-    lines.append(f"{count_text(same + drifted, 'tensor')}: {same:,} same, {drifted:,} drifted")
+    same, drifted, untold = (verdicts.get(v, 0) for v in ("same", "drifted", "not_told"))
+    lines.append(
+        f"{count_text(same + drifted + untold, 'tensor')}: {same:,} same, {drifted:,} drifted"
+        + (f", {untold:,} not told" if untold else "")
+    )
     if manifest["device"].get("emulated"):
         lines.append("EMULATED: these are results of a test double, not of a GPU")
     lines += [line for note in manifest["notes"] for line in wrapped(f"Note: {note}", 0, 2)]
     repeat = _command(manifest)
-    for part in (_drifted(rows, repeat), _not_compared(rows, repeat), _noted(rows)):
+    parts = (_drifted(rows, repeat), _untold(rows), _not_compared(rows, repeat), _noted(rows))
+    for part in parts:
         lines += ["", *part] if part else []
     return "\n".join(lines)
 
@@ -90,6 +94,20 @@ def _drifted(rows: Sequence[Row], repeat: str) -> list[str]:
     return lines + _more(len(groups), "problem")
 
 
+def _untold(rows: Sequence[Row]) -> list[str]:
+    """The tensors that a side does not repeat: each reason once."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["verdict"] == "not_told":
+            groups.setdefault(_remarks(row)[-1], []).append(row)
+    lines = []
+    for reason, several in groups.items():
+        names = ", ".join(dict.fromkeys(f"{r['buffer']} of {r['pass']}" for r in several))
+        problems = count_text(len({r["name"] for r in several}), "problem")
+        lines += wrapped(f"not told of {names} ({problems}): {reason}", 0, 2)
+    return lines
+
+
 def _not_compared(rows: Sequence[Row], repeat: str) -> list[str]:
     """The passes that did not end well on both sides: each distinct answer once."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
@@ -115,7 +133,7 @@ def _not_compared(rows: Sequence[Row], repeat: str) -> list[str]:
 
 def _noted(rows: Sequence[Row]) -> list[str]:
     """What had to be done so that tensors could be compared, each once."""
-    compared = [row for row in rows if row["verdict"] != "not_compared"]
+    compared = [row for row in rows if row["verdict"] in ("same", "drifted")]
     said = dict.fromkeys(s for row in compared for s in _remarks(row) if s != _missing(row))
     return [line for remark in said for line in wrapped(f"Note: {remark}", 0, 2)]
 

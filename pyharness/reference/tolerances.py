@@ -122,7 +122,8 @@ def threshold(
     """The largest difference that rounding explains, as a share of the tensor's scale.
 
     ``tensor``  y, hy, cy, dx, dhx, dcx, dw, or dw.NAME of one weight.
-    Returns     more than 0; 1 or more says that the types hold nothing of such a network.
+    Returns     more than 0; a third or more, which is the usual number, says that the types hold
+                nothing of such a network.
     Raises      UsageError for another tensor or type, or a problem that cannot be computed.
     """
     kind, shape = kind_of(tensor), geometry(problem)

@@ -86,8 +86,16 @@ def test_the_largest_doubles_do_not_overflow() -> None:
 
 def test_the_verdict_turns_at_the_threshold() -> None:
     found = one([1.5], [1.0], scale=1.0)
-    assert verdict(found, 0.5, "") == ("within", "")
+    assert verdict(found, 0.5, "") == (
+        "not_told",
+        "these types hold nothing of such a network: rounding explains anything",
+    )
     assert verdict(found, np.nextafter(0.5, 0), "") == ("beyond", "")
+    little = one([1.25], [1.0])
+    assert verdict(little, 0.25, "") == ("within", "")
+    assert verdict(little, np.nextafter(0.25, 0), "") == ("beyond", "")
+    assert verdict(little, np.nextafter(1 / 3, 0), "") == ("within", "")
+    assert verdict(little, 1 / 3, "")[0] == "not_told"
     assert verdict(found, 0.1, "why") == ("not_told", "why")
     assert verdict(found, 1.0, "")[0] == "not_told"
     assert verdict(one([3.0], [1.0]), 1.0, "")[0] == "beyond"

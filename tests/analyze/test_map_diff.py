@@ -142,6 +142,9 @@ def test_what_drifted_is_judged_and_counted_where_a_run_was_joined() -> None:
     assert all(diff.judged(gate) for gate in GATES)
     more = {gate: diff.count(gate) - counts[gate] for gate in GATES}
     assert {gate: n for gate, n in more.items() if n} == {"drifted": 2, "newly_refused": 1}
+    for nothing in ({}, {"not_compared": 3}, {"not_told": 1, "not_compared": 3}):
+        diff.drift = DriftChanges("card", 1, nothing, False, [])
+        assert [gate for gate in GATES if not diff.judged(gate)] == ["drifted"]
 
 
 def test_costs_of_different_machines_trip_no_gate() -> None:

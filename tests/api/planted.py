@@ -48,7 +48,8 @@ def at(problems: Iterable[str], names: Iterable[str], tensors: Iterable[str] = A
 # By fault. What is found beside the condition or check that has its name:
 # - a key of the padding is one of its bits, so that the check that asks for bits finds it, too;
 # - who begins in the padding reads it, begins elsewhere in longer padding, and has none where the
-#   batch is packed; layers in turn have padding of their own each;
+#   batch is packed, or where the direction is a network of its own; layers in turn have padding of
+#   their own each;
 # - a packed batch's first sequence is right: it matters which one is the first, who reads y as the
 #   next layer does, and where a sequence is cut;
 # - of a batch whose sequences end at different steps the later chunks have fewer.
@@ -113,7 +114,10 @@ VIOLATED: dict[str, Found] = {
     "padding_unwritten": at(["padded"], ["padding_filled"], Y),
     "reverse_from_padding": at(
         ["padded"],
-        ["reverse_starts_at_end", "padding_ignored", "packed_is_padded", "layers_in_turn"],
+        [
+            *("reverse_starts_at_end", "padding_ignored", "packed_is_padded"),
+            *("layers_in_turn", "chunks_are_whole"),
+        ],
     ),
     "packed": {
         **at(PROBLEMS, ["packed_is_padded"], Y),
@@ -129,12 +133,11 @@ VIOLATED: dict[str, Found] = {
         }.items()
     },
     "batch_parts": {
-        **at(TRAINS, ["batch_is_parts"]),
+        **at(TRAINS, ["batch_is_parts", "chunks_are_whole"]),
         **at(["dropped"], ["batch_is_parts"], FORWARD),
-        **at(["packed"], ["chunks_are_whole"]),
     },
     "carried_state": {
-        **at(["packed"], ["chunks_are_whole"]),
+        **at(TRAINS, ["chunks_are_whole"]),
         **at(["dropped"], ["chunks_are_whole"], FORWARD),
     },
 }

@@ -121,7 +121,9 @@ def test_drift(fault: str | None, emulate: Made, tmp_path: Path) -> None:
         folder = tmp_path / str(len(expected)) / other.path.parent.name
         run = drift_between(copies[0], other, chosen(*PROBLEMS), folder)
         rows = table(run.folder, "drift")
-        assert found_in(rows, "pass", "drifted", "not_compared") == meant(expected, PASSES)
+        # What has other bits each time says nothing of a release.
+        verdict = "not_told" if fault == "order_run" else "drifted"
+        assert found_in(rows, "pass", verdict, "not_compared") == meant(expected, PASSES)
         same = found_in(rows, "pass", "same")
         assert same.keys() | expected.keys() == {(p, t) for p in PROBLEMS for t in PASSES}
 

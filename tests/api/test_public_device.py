@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -203,3 +205,39 @@ def test_it_is_loaded_only_when_it_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "12\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "said"),
+    [
+        ("soak", {"cycles": 0}, "cycles=0 is not allowed"),
+        ("soak", {"cycles": 2.5}, "cycles=2.5 is no whole number"),
+        ("soak", {"minutes": 0}, "minutes=0.0 is not allowed"),
+        ("soak", {"minutes": -1}, "minutes=-1.0 is not allowed"),
+        ("soak", {"minutes": float("nan")}, "minutes=nan is not allowed"),
+        ("soak", {"minutes": "long"}, "minutes='long' is no number"),
+        ("soak", {"cycles": 1, "seed": -1}, "seed=-1 is not allowed"),
+        ("determinism", {"runs": 0}, "runs=0 is not allowed"),
+        ("determinism", {"conditions": []}, "unknown condition ''"),
+        ("check", {"tries": -1}, "tries=-1 is not allowed"),
+        ("bench", {"passes": []}, "unknown pass ''"),
+        ("accuracy", {"timeout_s": 0}, "timeout_s=0.0 is not allowed"),
+        ("accuracy", {"logs": "nowhere.log"}, "nowhere.log cannot be read"),
+        ("memory", {"device": "one"}, "device='one' is no whole number"),
+    ],
+)
+def test_what_the_command_refuses_is_refused(
+    command: str, given: dict[str, Any], said: str, emulate: Made
+) -> None:
+    problem = () if "logs" in given else SMALL
+    with pytest.raises(UsageError, match=re.escape(said)):
+        getattr(pyharness, command)(str(emulate().path), problem, **given)
+
+
+def test_one_name_or_word_need_not_be_a_list(emulate: Made) -> None:
+    path = emulate().path
+    words = " ".join(WORDS)
+    frame = pyharness.determinism(str(path), words, runs=1, conditions="graph, same_objects")
+    assert set(frame.condition) == {"graph", "same_objects"}
+    frame = pyharness.check(str(path), WORDS, checks="padding_filled")
+    assert set(frame.check.dropna()) <= {"padding_filled"}

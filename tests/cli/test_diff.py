@@ -280,7 +280,7 @@ def test_a_drift_that_does_not_fit_is_refused(
     assert "the diff is from 9.13.0.50+cu12 to 9.13.0.50+cu12" in other.err
     assert "make one: pyharness drift 9.13.0.50+cu12 9.13.0.50+cu12" in other.err
     no_drift = run("diff", *sides, "--out", tmp_path / "out", "--drift", sides[0])
-    assert (no_drift.code, "holds a map, no drift" in no_drift.err) == (2, True)
+    assert (no_drift.code, "holds no drift: its run.json says map" in no_drift.err) == (2, True)
     nothing = run("diff", *sides, "--out", tmp_path / "out", "--drift", tmp_path)
     assert (nothing.code, "is no result folder" in nothing.err) == (2, True)
     manifest = json.loads((drift / "run.json").read_text())

@@ -50,6 +50,51 @@ def test_nothing_drifted(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     assert data == json.loads((out / "run.json").read_text())
 
 
+def test_what_has_other_bits_each_time_says_nothing_of_a_release(
+    run: Run, emulate: Emulate, tmp_path: Path
+) -> None:
+    unsteady = emulate(wrong="order_run")
+    words = ["drift", emulate(), unsteady, *SMALL, "--out", tmp_path / "out"]
+    said = run(*words, "--fail-on", "drifted")
+    assert (said.code, said.err) == (
+        2,
+        "error: it cannot be told whether anything is drifted: there is none that both sides write "
+        "and repeat\n  give problems that this device can run, or leave the gate out\n",
+    )
+    text = " ".join(said.out.split())
+    assert "10 tensors: 0 same, 0 drifted, 10 not told" in text
+    assert "dw of backward_weights (1 problem): the newer side has other bits each time" in text
+    assert "Note" not in text
+    rows = pq.read_table(tmp_path / "out" / "drift.parquet").to_pylist()
+    assert {(row["verdict"], row["reason"]) for row in rows} == {
+        ("not_told", "the newer side has other bits each time, too")
+    }
+    assert all(row["differing"] for row in rows)
+    assert pq.read_table(tmp_path / "out" / "changes.parquet").num_rows == 0
+
+
+def test_a_crash_of_the_second_run_is_told(run: Run, emulate: Emulate, tmp_path: Path) -> None:
+    faults = ["flip:dx@cudnnRNNBackwardData_v8:*", "crash@cudnnRNNForward:3"]
+    words = ["drift", emulate(), emulate(fault=faults), *SMALL, "--out", tmp_path / "out"]
+    said = run(*words, "--fail-on", "failed")
+    assert (said.code, said.err) == (3, "gate: failed (1)\n")
+    text = " ".join(said.out.split())
+    assert "drifted dx of backward_data: 1 of 24 elements" in text
+    assert "newer, once more: cudnnRNNForward: the worker ended: SIGSEGV" in text
+
+
+def test_a_gate_on_what_was_never_compared(run: Run, emulate: Emulate, tmp_path: Path) -> None:
+    refused = [*SMALL, "proj_size=9"]
+    words = ["drift", emulate(), emulate(), *refused, "--out", tmp_path / "out"]
+    said = run(*words, "--fail-on", "drifted,failed")
+    assert (said.code, "it cannot be told whether anything is drifted" in said.err) == (2, True)
+    assert run(*words, "--fail-on", "failed").code == 0
+    crash = emulate(fault="crash@cudnnRNNForward:2+")
+    words = ["drift", emulate(), crash, *SMALL, "--out", tmp_path / "crash"]
+    said = run(*words, "--fail-on", "drifted,failed")
+    assert (said.code, said.err) == (3, "gate: failed (1)\n")
+
+
 def test_a_refusal_is_told_with_both_sides(run: Run, emulate: Emulate, tmp_path: Path) -> None:
     refuses = emulate(fault="status:NOT_SUPPORTED@cudnnRNNForward:*")
     said = run("drift", emulate(), refuses, *SMALL, "--out", tmp_path / "out")

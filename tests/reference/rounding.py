@@ -21,7 +21,7 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 # The variance of weights times what they add up, of both products: csrc/rnn/weights.cpp.
 _GAINS = {"rnn_relu": (1, 1), "rnn_tanh": (0.5, 0.5), "lstm": (11, 1), "gru": (2.75, 1)}
 _ULP = {"double": 2.0**-52, "float": 2.0**-23, "half": 2.0**-10, "bfloat16": 2.0**-7}
-_MOST_PRODUCTS = 2_000_000  # that are held at once
+_MOST_PRODUCTS = 100_000  # that are held at once: no more than a cache takes
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ off by a few units more in each step does, and nothing lies so far inside that i
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,6 +34,13 @@ TYPES = {
 PLAIN = Shape("lstm", networks=4, steps=25, batch=4, inputs=32, hidden=32, layers=2)
 
 
+@cache
+def truth(shape: Shape, kept: str, seed: int) -> dict[str, Numbers]:
+    """What networks of a type's numbers come to in double."""
+    return computed(shape.cell, *drawn(shape, kept, seed), Arithmetic())
+
+
+@cache
 def shares(
     shape: Shape, types: str, seed: int, how: Arithmetic | None = None
 ) -> dict[str, Numbers]:
@@ -41,9 +49,8 @@ def shares(
     nan where nothing is told: of gradients behind a rectifier that is too near to zero.
     """
     kept, math_type, rounding = TYPES[types]
-    given = drawn(shape, kept, seed)
-    wanted = computed(shape.cell, *given, Arithmetic())
-    got = computed(shape.cell, *given, how or rounding)
+    wanted = dict(truth(shape, kept, seed))
+    got = computed(shape.cell, *drawn(shape, kept, seed), how or rounding)
     nearest = wanted.pop("nearest", None)
     got.pop("nearest", None)
     problem, scales = Problem(shape.words()), dict[str, Numbers]()
@@ -74,20 +81,20 @@ def drawn_shape(draw: random.Random, networks: int) -> Shape:
 
 @pytest.mark.parametrize("types", TYPES)
 def test_no_network_that_only_rounds_is_beyond(types: str) -> None:
-    draw, found = random.Random(types), []
-    for seed in range(30):
+    draw, found = random.Random(TYPES[types][0]), []  # of the same numbers the same shapes
+    for seed in range(20):
         shape = drawn_shape(draw, networks=24)
         for tensor, share in shares(shape, types, seed).items():
             found.append(share[~np.isnan(share)])
             assert (found[-1] <= 1).all(), (shape, tensor, share.max())
     every = np.concatenate(found)
-    assert every.size > 2500
+    assert every.size > 1800
 
 
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("cell", GATES)
 def test_what_rounding_comes_to_is_not_far_inside(cell: str, types: str) -> None:
-    shape = Shape(cell, networks=2, steps=25, batch=4, inputs=64, hidden=64, layers=2)
+    shape = Shape(cell, networks=1, steps=25, batch=4, inputs=64, hidden=64, layers=2)
     found = shares(shape, types, 4)
     told = [t for t in found if not np.isnan(found[t]).any()]
     outputs = [t for t in found if kind_of(t) == "outputs"]
