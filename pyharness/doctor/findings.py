@@ -217,7 +217,7 @@ def _of_packages(driver: Driver, packages: Mapping[str, str | None]) -> Iterator
     if packages.get("cupy", "") is None:  # where it is, it may be named after its CUDA
         yield Finding(
             "CuPy is not installed",
-            "comparing times with what the card itself reaches",
+            "comparing times with what the card itself reaches, and results on the card",
             (f"pip install {cupy}",),
         )
     if packages.get("nvidia-ml-py") is None:

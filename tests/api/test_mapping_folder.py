@@ -19,6 +19,7 @@ from pyharness.errors import HarnessError, UsageError
 from pyharness.releases import Release
 from pyharness.space.grid import Grid, Space
 from pyharness.space.presets import build_space
+from pyharness.spec.columns import SCHEMA_VERSION
 from pyharness.store.manifest import read_manifest
 from tests.doubles.maps import space_of, table
 
@@ -200,7 +201,8 @@ def test_a_damaged_manifest_is_told(fake_release: Release, tmp_path: Path, damag
 def test_a_folder_of_a_newer_pyharness_is_told(fake_release: Release, tmp_path: Path) -> None:
     map_release(fake_release, SPACE, tmp_path)
     manifest = tmp_path / "run.json"
-    manifest.write_text(manifest.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+    ours, newer = (f'"schema_version": {n}' for n in (SCHEMA_VERSION, SCHEMA_VERSION + 1))
+    manifest.write_text(manifest.read_text().replace(ours, newer))
     assert "was written by a newer pyharness" in refused(fake_release, SPACE, tmp_path)
 
 
