@@ -13,7 +13,8 @@ from collections.abc import Iterable
 EXIT_OK = 0
 EXIT_ENVIRONMENT = 1  # the machine, the network or a library failed; the command was right
 EXIT_USAGE = 2  # the command was wrong: change it
-EXIT_GATE = 3  # --fail-on found what it looks for
+EXIT_GATE = 3  # --fail-on, or the gate of an upgrade, found what it looks for
+EXIT_INCONCLUSIVE = 4  # an upgrade cannot be judged by what was asked
 EXIT_INTERRUPTED = 130  # Ctrl-C; what was written can be resumed
 
 

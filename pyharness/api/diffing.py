@@ -122,7 +122,7 @@ def diff_maps(a: MapFolder, b: MapFolder, progress: Progress = silent) -> MapDif
     picked: list[tuple[Grid, dict[str, NDArray[np.int64]]]] = []
     for i, (grid_a, grid_b) in enumerate(common):
         progress(f"comparing {grid_a.call.name}", i, len(common))
-        call, rows = _diff_call(a.statuses(grid_a), b.statuses(grid_b))
+        call, rows = diff_call(a.statuses(grid_a), b.statuses(grid_b))
         diff.calls.append(call)
         picked.append((from_labels(call.call, call.axes), rows))
     compare_enumerators(diff, ma.release["version"], mb.release["version"])
@@ -171,8 +171,11 @@ def _calls(folder: MapFolder) -> str:
     return ", ".join(g.call.name for g in folder.grids) or "none"
 
 
-def _diff_call(a: GridStatuses, b: GridStatuses) -> tuple[CallDiff, dict[str, NDArray[np.int64]]]:
-    """What changed in one call, and the rows that both sides answer alike, for timing."""
+def diff_call(a: GridStatuses, b: GridStatuses) -> tuple[CallDiff, dict[str, NDArray[np.int64]]]:
+    """What changed in one call, and the rows that both sides answer alike, for timing.
+
+    Raises  UsageError if both share no value of an axis.
+    """
     call = a.grid.call
     kept_a, kept_b, only_a, only_b = [], [], {}, {}
     for axis, va, vb in zip(call.axes, a.grid.values, b.grid.values, strict=True):

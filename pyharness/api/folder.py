@@ -124,6 +124,18 @@ def taken(folder: Path, fresh: Manifest) -> Iterator[Manifest]:
     if there.state == "complete" and "failed" not in there.results["statuses"]:
         yield there  # nobody will write to it: it may lie where nobody can
         return
+    with alone(folder):
+        with _usable(folder):
+            there = _manifest_of(folder, fresh)  # again: another may have ended only just now
+        yield there
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """A folder that no other process writes to while the block runs, made if it is not there.
+
+    Raises  UsageError if another does, or nothing can be written there.
+    """
     writable_folder(folder)
     lock = FileLock(folder / ".lock")
     with _usable(folder):
@@ -137,8 +149,7 @@ def taken(folder: Path, fresh: Manifest) -> Iterator[Manifest]:
     try:
         with _usable(folder):
             sweep(folder)
-            there = _manifest_of(folder, fresh)  # again: another may have ended only just now
-        yield there
+        yield
     finally:
         lock.release()
 

@@ -17,6 +17,7 @@ import typer
 
 from pyharness.cli import (
     accuracy,
+    atlas,
     audit,
     bench,
     check,
@@ -34,6 +35,7 @@ from pyharness.cli import (
     rules,
     soak,
     try_,
+    upgrade,
 )
 from pyharness.errors import EXIT_ENVIRONMENT, EXIT_INTERRUPTED, EXIT_USAGE, HarnessError
 
@@ -76,10 +78,12 @@ for _name, _module in (
     ("determinism", determinism),
     ("drift", drift),
     ("soak", soak),
+    ("upgrade", upgrade),
     ("diff", diff),
     ("rules", rules),
     ("replay", replay),
     ("audit", audit),
+    ("atlas", atlas),
     ("releases", releases),
     ("fetch", fetch),
     ("presets", presets),

@@ -17,6 +17,9 @@ _ABOUT = {
     "costs": "One row is the time of one call, over accepted or over refused problems.",
     "changes": "One row is one problem that changed between two releases; of a drift run, one "
     "tensor that drifted or one pass that ends otherwise.",
+    "atlas": "One row is every answer of one call of one release, folded: read it with atlas_axes.",
+    "atlas_axes": "One row is one value of an axis and its class, for one call of one release.",
+    "atlas_steps": "One row is one change from a release to the next that the atlas has.",
     "audit": "One row is one documented rule, judged on one release.",
     "rules": "One row is one rule in the ordered list of a call: the first that matches decides.",
     "recorded": "One row is one distinct problem of the API logs that were read.",
@@ -47,6 +50,7 @@ same names in `benchmarks/` printed.
 | `diff/A..B/SPACE/` | `pyharness diff` | `changes`, `diff.txt`, `diff.json` |
 | `upgrades/A..B/SPACE/` | the same, kept | the upgrades that the README tells of |
 | `rules/…/SPACE/` | `pyharness rules` | `rules`, `rules.txt`, `rules.json` |
+| `atlas/` | `pyharness atlas` | `atlas` and its axes and steps, `reasons`, `costs`, `atlas.json` |
 | `audit/` | `pyharness audit --out` | `audit`, and a page that says what came of it |
 | your `--out` | `pyharness replay`, `map --log` | `recorded`, `validity`, `run.json` |
 | `stages/RELEASE/PROBLEMS/` | `pyharness map --stages all` | `stages`, `run.json` |

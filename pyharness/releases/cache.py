@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -118,6 +119,26 @@ def read_cached(folder: Path) -> CachedRelease | None:
     except OSError:
         return None
     return CachedRelease(folder, manifest) if whole else None
+
+
+def remove(name: str) -> None:
+    """Takes a release out of the cache; what other releases share with it stays theirs.
+
+    Raises  HarnessError if it cannot be removed.
+    """
+    with locked(name):
+        folder = releases_dir() / name
+        leaving = folder.with_name(f".{name}.leaving")
+        try:
+            if leaving.exists():  # of a process that was killed
+                shutil.rmtree(leaving)
+            if folder.exists():
+                folder.rename(leaving)  # at once: no half of a release is ever seen
+                shutil.rmtree(leaving)
+        except OSError as error:
+            raise HarnessError(
+                f"cannot remove {folder}: {error.strerror}", "remove the folder by hand"
+            ) from error
 
 
 def files_by_sha256() -> dict[str, Path]:

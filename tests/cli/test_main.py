@@ -17,6 +17,7 @@ import typer
 from pyharness import __version__
 from pyharness.cli import (
     accuracy,
+    atlas,
     audit,
     bench,
     check,
@@ -35,11 +36,13 @@ from pyharness.cli import (
     rules,
     soak,
     try_,
+    upgrade,
 )
 from pyharness.errors import HarnessError
 from pyharness.space.presets import build_space, preset_names
 
 COMMANDS = {
+    "upgrade": upgrade,
     "diff": diff,
     "map": map,
     "memory": memory,
@@ -48,6 +51,7 @@ COMMANDS = {
     "rules": rules,
     "replay": replay,
     "audit": audit,
+    "atlas": atlas,
     "bench": bench,
     "accuracy": accuracy,
     "check": check,
