@@ -23,6 +23,16 @@ def build_fake(folder: Path, *defines: str) -> Path:
     return build_shared(target, "-O1", f"-I{CSRC}", *(f"-D{d}" for d in defines), str(SOURCE))
 
 
+def build_planted_data(folder: Path, *defines: str) -> Path:
+    """The fake library with these changes planted in cudnnSetRNNDataDescriptor.
+
+    ``defines``  REFUSES, ACCEPTS, CRASHES, RESTATES; none: the same answers as the fake library's.
+    """
+    target = folder / f"libcudnn_{'_'.join(('data', *defines)).lower()}.so.9"
+    source = SOURCE.with_name("planted_data.cpp")
+    return build_shared(target, "-O1", f"-I{CSRC}", *(f"-D{d}" for d in defines), str(source))
+
+
 def build_shared(target: Path, *arguments: str) -> Path:
     """A shared library of these options and sources, compiled once for all processes."""
     target.parent.mkdir(parents=True, exist_ok=True)
