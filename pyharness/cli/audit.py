@@ -68,18 +68,16 @@ def command(
     from pyharness.analyze.verdicts import AGREEMENTS, VERDICTS
     from pyharness.api.audit_files import audit_folder, write_audit
     from pyharness.api.auditing import audit_releases
+    from pyharness.cli.gates import gates_of
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_ENVIRONMENT, EXIT_GATE, unknown_name
+    from pyharness.errors import EXIT_ENVIRONMENT, EXIT_GATE
     from pyharness.present.audit import render_audit, render_page
     from pyharness.present.audit_data import audit_data
     from pyharness.present.jsons import dumps
     from pyharness.spec.documented.rules import load_contradictions
 
     choice = device_choice(device, no_device)
-    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
-    for gate in gates:
-        if gate not in (*VERDICTS, *AGREEMENTS):
-            raise unknown_name("verdict", gate, (*VERDICTS, *AGREEMENTS))
+    gates = gates_of(fail_on, "verdict", (*VERDICTS, *AGREEMENTS))
     rules, frameworks = _chosen(rule or [])
     names = _releases(cudnn or [], all_cached, all_releases)
     contradictions = load_contradictions()

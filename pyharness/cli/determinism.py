@@ -79,18 +79,16 @@ def command(
     from pyharness.api.progress import fetching
     from pyharness.api.repeatability import TABLE, RepeatOptions, conditions_of, repeat_release
     from pyharness.api.trade_off import TRADE_OFFS, weigh_repeatability
+    from pyharness.cli.gates import gates_of
     from pyharness.cli.progress import shown
     from pyharness.cli.screen import screen_width
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, unknown_name
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED
     from pyharness.present.determinism import determinism_data, render_determinism
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
     from pyharness.store.reading import read_rows
 
-    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
-    for gate in gates:
-        if gate not in _GATES:
-            raise unknown_name("result", gate, _GATES)
+    gates = gates_of(fail_on, "result", _GATES)
     options = RepeatOptions(runs, conditions_of(conditions), device or 0, timeout)
     problems = chosen_problems(preset, axis or [], problem or [], log or [])
     require_driver()

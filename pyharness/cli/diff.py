@@ -68,17 +68,15 @@ def command(
     from pyharness.api.diffing import diff_folder, diff_maps, open_side, row_reasons
     from pyharness.api.drift_joining import drift_manifest, join_drift
     from pyharness.api.folder import writable_folder
+    from pyharness.cli.gates import gates_of
     from pyharness.cli.options import map_options
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, UsageError, unknown_name
+    from pyharness.errors import EXIT_GATE, UsageError
     from pyharness.present.diff import diff_data, render_diff
     from pyharness.present.jsons import dumps
     from pyharness.space.presets import build_space
 
-    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
-    for gate in gates:
-        if gate not in GATES:
-            raise unknown_name("change", gate, GATES)
+    gates = gates_of(fail_on, "change", GATES)
     space = build_space(preset, call, axis or [])
     if drift is not None:
         drift_manifest(drift)  # what is wrong with it is said before minutes of mapping

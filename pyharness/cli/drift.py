@@ -42,18 +42,15 @@ def command(
     from pyharness.api.drift import drift_between
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
-    from pyharness.cli.gates import leave_by
+    from pyharness.cli.gates import gates_of, leave_by
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_INTERRUPTED, unknown_name
+    from pyharness.errors import EXIT_INTERRUPTED
     from pyharness.present.drift import drift_data, render_drift
     from pyharness.present.jsons import dumps
     from pyharness.releases.locate import resolve
     from pyharness.store.reading import read_rows
 
-    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
-    for gate in gates:
-        if gate not in _GATES:
-            raise unknown_name("result", gate, _GATES)
+    gates = gates_of(fail_on, "result", _GATES)
     problems = chosen_problems(preset, axis or [], problem or [], log or [])
     require_driver()
     with shown("cases") as progress:

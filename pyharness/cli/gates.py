@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import typer
 
-from pyharness.errors import EXIT_GATE, UsageError
+from pyharness.errors import EXIT_GATE, UsageError, unknown_name
+
+
+def gates_of(text: str, kind: str, known: Collection[str]) -> list[str]:
+    """The gates that ``--fail-on`` names.
+
+    ``kind``  what such a name is called.
+    Raises    UsageError for an unknown one.
+    """
+    gates = [g.strip() for g in text.split(",") if g.strip()]
+    for gate in gates:
+        if gate not in known:
+            raise unknown_name(kind, gate, known)
+    return gates
 
 
 def leave_by(gates: Sequence[str], counts: Mapping[str, int], untold: Mapping[str, str]) -> None:

@@ -140,8 +140,9 @@ def replay_logs(
     from pyharness.api.progress import fetching
     from pyharness.api.replay_files import replay_folder, write_replay
     from pyharness.api.replaying import read_recording, replay
+    from pyharness.cli.gates import gates_of
     from pyharness.cli.progress import shown
-    from pyharness.errors import EXIT_GATE, UsageError, unknown_name
+    from pyharness.errors import EXIT_GATE, UsageError
     from pyharness.present.jsons import dumps
     from pyharness.present.recording import recording_data, render_recording
     from pyharness.present.replaying import render_next, render_replay, replay_data
@@ -149,10 +150,8 @@ def replay_logs(
     from pyharness.spec.recording import REPLAY_GATES
     from pyharness.store.manifest import now
 
-    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
+    gates = gates_of(fail_on, "change", REPLAY_GATES)
     for gate in gates:
-        if gate not in REPLAY_GATES:
-            raise unknown_name("change", gate, REPLAY_GATES)
         needed = 2 if gate.startswith("newly_") else 1
         if len(cudnn) < needed:
             raise UsageError(

@@ -72,19 +72,17 @@ def command(
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.api.soaking import TABLE, SoakOptions, soak_release
+    from pyharness.cli.gates import gates_of
     from pyharness.cli.progress import shown
     from pyharness.engine.soaking import Limits
-    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError, unknown_name
+    from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError
     from pyharness.present.jsons import dumps
     from pyharness.present.soak import render_soak, soak_data
     from pyharness.releases.locate import resolve
     from pyharness.spec.soak import GATES
     from pyharness.store.reading import read_rows
 
-    gates = [g.strip() for g in fail_on.split(",") if g.strip()]
-    for gate in gates:
-        if gate not in GATES:
-            raise unknown_name("result", gate, GATES)
+    gates = gates_of(fail_on, "result", GATES)
     if minutes is not None and minutes != minutes:  # noqa: PLR0124 - nan alone differs from itself
         raise UsageError("--minutes: nan is no number of minutes", "for example --minutes 30")
     if minutes is None and cycles is None:
