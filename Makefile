@@ -40,7 +40,7 @@ $(VENV)/.installed: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/.tools: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[test,lint]' cmake ninja --config-settings=cmake.define.PYHARNESS_WERROR=ON
+	$(BIN)/python -m pip install --quiet --editable '.[test,lint,docs]' cmake ninja --config-settings=cmake.define.PYHARNESS_WERROR=ON
 	touch $@
 
 clean:
