@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.upgrade_simulation import REGRESSION, Noise, figures
 from pyharness.analyze.time_change import LEVEL, MARGIN, TimedCase, alternate, judge
 from pyharness.errors import UsageError
+from tests.emulator.virtual_clock import VirtualClock
 
 
 def made(b_over_a: float, noise: float, seed: int, processes: int = 16) -> list[float | None]:
@@ -175,6 +177,12 @@ def test_what_cannot_be_judged(
         judge([TimedCase(times, clocks)], margin, level)
 
 
+@pytest.fixture(scope="module")
+def clock(emulated_libraries: Path) -> VirtualClock:
+    """The emulator's clock, in this process."""
+    return VirtualClock(emulated_libraries / "libcuda.so.1")
+
+
 @pytest.mark.parametrize(
     ("noise", "finds"),
     [
@@ -182,10 +190,10 @@ def test_what_cannot_be_judged(
         (Noise("drift and shared", drift=0.1, shared=0.01), True),
         (Noise("shared alone", samples=0.01, process=0.001, shared=0.03), False),
         (Noise("whole processes", common=0.03), False),
-        (Noise("B clocked lower", clock=1.0, b_clock=0.97), True),
+        (Noise("B clocked lower", clock=True, b_clock=0.97), True),
     ],
 )
-def test_simulated_upgrades(noise: Noise, finds: bool) -> None:
+def test_simulated_upgrades(clock: VirtualClock, noise: Noise, finds: bool) -> None:
     """40 upgrades of a kind, 20 cases each: what is said is right whatever the noise.
 
     With too much of it regressions are not found. At the margin ``same`` is wrong in LEVEL of cases
@@ -193,7 +201,7 @@ def test_simulated_upgrades(noise: Noise, finds: bool) -> None:
     neighbours share noise, so that 5 of 40 or more have a chance of 1 %; of ``false`` likewise.
     """
     assert MARGIN <= REGRESSION
-    seen = figures(noise, 40, 20)
+    seen = figures(clock, noise, 40, 20)
     assert seen.wrong <= 0.05
     assert seen.any <= 0.1
     assert seen.false <= 0.1

@@ -13,7 +13,19 @@ namespace emulator {
 
 namespace {
 
-enum Kind { kAmount, kNumber, kText, kCards, kSwitch, kCapability, kShare, kThrottle, kNames };
+enum Kind {
+    kAmount,
+    kPositive,
+    kNumber,
+    kText,
+    kCards,
+    kSwitch,
+    kCapability,
+    kShare,
+    kPair,
+    kThrottle,
+    kNames
+};
 
 // A function's own, as configure() runs before this file's variables are made.
 const std::map<std::string, Kind> &keys() {
@@ -45,6 +57,13 @@ const std::map<std::string, Kind> &keys() {
         {"slower", kAmount},
         {"drift", kNumber},
         {"throttle", kThrottle},
+        {"clock", kPositive},
+        {"process_noise", kAmount},
+        {"common_noise", kAmount},
+        {"card_noise", kPair},
+        {"clock_noise", kPair},
+        {"card_drift", kNumber},
+        {"card_throttle", kThrottle},
         {"wrong", kNames},
     };
     return all;
@@ -70,11 +89,14 @@ std::string trimmed(const std::string &text) {
 
 bool amount(const std::string &text) { return read_number(text).value_or(-1) >= 0; }
 
-// P:FACTOR
-bool share(const std::string &text) {
+// A:B
+bool pair(const std::string &text) {
     const std::vector<std::string> both = split(text, ":");
-    return both.size() == 2 && amount(both[0]) && *read_number(both[0]) <= 1 && amount(both[1]);
+    return both.size() == 2 && amount(both[0]) && amount(both[1]);
 }
+
+// P:FACTOR
+bool share(const std::string &text) { return pair(text) && *read_number(split(text, ":")[0]) <= 1; }
 
 // after:N,for:M,factor:F
 bool throttle(const std::string &text) {
@@ -99,12 +121,14 @@ bool names(const std::string &text) {
 bool readable(Kind kind, const std::string &value) {
     switch (kind) {
     case kAmount: return amount(value);
+    case kPositive: return read_number(value).value_or(0) > 0;
     case kCards: return amount(value) && *read_number(value) <= kMaxCards;
     case kNumber: return read_number(value).has_value();
     case kText: return !value.empty();
     case kSwitch: return value == "on" || value == "off";
     case kCapability: return capability(value);
     case kShare: return share(value);
+    case kPair: return pair(value);
     case kThrottle: return throttle(value);
     case kNames: return names(value);
     }

@@ -22,6 +22,8 @@ struct CardState {
     std::atomic<std::uint32_t> temperature_c{0};
     std::atomic<std::uint32_t> power_mw{0};
     std::atomic<std::uint64_t> reasons{0};
+    std::atomic<std::uint64_t> processes{0}; // that ran a pass on it
+    std::atomic<std::uint64_t> passes{0};    // that it was given, by all of them
 
     void show(std::uint64_t why, std::uint32_t clock_mhz, std::uint32_t degrees, std::uint32_t mw) {
         sm_clock_mhz = clock_mhz;
@@ -32,9 +34,10 @@ struct CardState {
         written = 1;
     }
     void show_idle() { show(kReasonIdle, kIdleSmClockMhz, 35, 60000); }
-    // At work, `factor` times slower than it could be.
-    void show_work(double factor) {
-        const auto clock = static_cast<std::uint32_t>(kSmClockMhz / (factor > 1 ? factor : 1));
+    // At work, set to a share of its clock and `factor` times slower than it could be then.
+    void show_work(double factor, double share) {
+        const double slower = factor > 1 ? factor : 1;
+        const auto clock = static_cast<std::uint32_t>(kSmClockMhz * share / slower);
         if (factor > 1) show(kReasonHeat, clock, 92, 180000);
         else show(0, clock, 61, 250000);
     }

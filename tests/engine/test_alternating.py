@@ -1,0 +1,152 @@
+"""What the next process is to time, from what those before it came to: by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import pytest
+
+from pyharness.engine import alternating
+from pyharness.engine.alternating import Plan, ProblemSeen, Seen, Turn, Wanted, take_turn
+from pyharness.engine.cases import MOST_BREAKS_AT_FIRST
+from pyharness.engine.timed_case import TimedCase
+from pyharness.engine.timing import Timing
+from pyharness.measure.stopping import StoppingRule
+from pyharness.space.problems import NamedProblem
+from pyharness.spec.problem import Problem
+from pyharness.spec.stage_results import Outcome, StageResult
+
+FORWARD, BACKWARD = "forward_inference", "backward_data"
+PASSES = (FORWARD, BACKWARD)
+PROBLEMS = tuple((NamedProblem(name, "", Problem({}), PASSES), PASSES) for name in "abcd")
+PLAN = Plan(PROBLEMS, processes=16, block=4, least_blocks=3)
+
+
+def seen(pass_name: str, outcome: Outcome = "passed", mode: str = "hot") -> Seen:
+    result = StageResult(pass_name, "call", None, None, outcome, None, "emulated")
+    return Seen(pass_name, mode, result)
+
+
+def turn(
+    names: Sequence[str] = "abcd", each_s: float = 1.0, more_s: float = 2.0, **others: ProblemSeen
+) -> Turn:
+    """A process in which all went well, but for others; what they took, and its start."""
+    well = {name: ProblemSeen(each_s, False, tuple(map(seen, PASSES))) for name in names}
+    return Turn(more_s + each_s * len(names), {**well, **others})
+
+
+def asked(plan: Plan, done: Sequence[Turn]) -> dict[str, tuple[str, ...]] | None:
+    """The passes of each problem that the next process gets; None: there is none."""
+    wanted = plan.after(done)
+    return None if wanted is None else {p.name: passes for p, passes in wanted.problems}
+
+
+def test_all_processes_get_all_that_works() -> None:
+    for count in range(16):
+        assert asked(PLAN, [turn()] * count) == dict.fromkeys("abcd", PASSES)
+    assert asked(PLAN, [turn()] * 16) is None
+
+
+@pytest.mark.parametrize("outcome", ["unsupported", "out_of_memory", "skipped"])
+def test_a_pass_that_a_side_refuses_is_not_asked_again(outcome: Outcome) -> None:
+    refused = ProblemSeen(1, False, (seen(FORWARD), seen(BACKWARD, outcome)))
+    neither = ProblemSeen(1, False, (seen(FORWARD, outcome), seen(BACKWARD, outcome)))
+    done = [turn(b=refused, c=neither)]
+    assert asked(PLAN, done) == dict.fromkeys("abcd", PASSES)  # the other side was not asked yet
+    got = asked(PLAN, [*done, turn()])
+    assert got == {"a": PASSES, "b": (FORWARD,), "d": PASSES}
+
+
+def test_a_mode_that_works_keeps_a_pass() -> None:
+    one = ProblemSeen(1, False, (seen(FORWARD), seen(FORWARD, "unsupported", "graph")))
+    assert asked(PLAN, [turn(b=one)] * 2) == dict.fromkeys("abcd", PASSES)
+
+
+def test_what_broke_a_process_has_one_more_chance() -> None:
+    broken = ProblemSeen(1, True, (seen(FORWARD, "failed"), seen(BACKWARD, "skipped")))
+    assert asked(PLAN, [turn(c=broken)]) == dict.fromkeys("abcd", PASSES)
+    assert asked(PLAN, [turn(c=broken), turn(), turn(c=broken)]) == dict.fromkeys("abd", PASSES)
+
+
+def test_nothing_is_left_to_time() -> None:
+    refused = ProblemSeen(1, False, tuple(seen(name, "unsupported") for name in PASSES))
+    assert asked(PLAN, [turn("", **dict.fromkeys("abcd", refused))] * 2) is None
+
+
+def test_the_first_process_begins_nothing_behind_its_share() -> None:
+    wanted = replace(PLAN, budget_s=80).after([])
+    assert wanted is not None
+    assert wanted.until_s == 80 / 16
+    # What it did not begin is out for all.
+    assert asked(replace(PLAN, budget_s=80), [turn("ab")]) == dict.fromkeys("ab", PASSES)
+
+
+# The first block takes 4 * (2 + 4 * 1) = 24 s, each of the three others with n problems
+# 4 * (2 + n) s; of the budget 95 % are given away.
+@pytest.mark.parametrize(
+    ("budget_s", "names"),
+    [(97 / 0.95, "abcd"), (95 / 0.95, "abc"), (85 / 0.95, "abc"), (83 / 0.95, "ab"), (50, "a")],
+)
+def test_the_first_block_tells_what_the_budget_has_room_for(budget_s: float, names: str) -> None:
+    assert asked(replace(PLAN, budget_s=budget_s), [turn()] * 4) == dict.fromkeys(names, PASSES)
+    assert replace(PLAN, budget_s=budget_s).within([turn()] * 5) == set(names)
+
+
+def test_there_are_fewer_blocks_where_nothing_else_fits_but_never_too_few() -> None:
+    poor = replace(PLAN, budget_s=1)
+    for count in range(4, 12):
+        assert asked(poor, [turn()] * 4 + [turn("a")] * (count - 4)) == {"a": PASSES}
+    assert asked(poor, [turn()] * 4 + [turn("a")] * 8) is None
+
+
+def test_a_block_is_not_begun_that_would_not_end_in_time() -> None:
+    done = [turn()] * 12  # 72 s; a block more takes 24
+    assert asked(replace(PLAN, budget_s=96), done) is not None
+    assert asked(replace(PLAN, budget_s=95), done) is None
+    assert asked(replace(PLAN, budget_s=95), [*done, turn()]) is not None  # it is under way
+
+
+class Glass:
+    """A runner that each of its cases breaks."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        Glass.made += 1
+        self.broken = False
+
+    def close(self) -> None:
+        """Ends nothing."""
+
+
+def broken_case(runner: Any, *_rest: object) -> TimedCase:
+    runner.broken = True
+    return TimedCase(None, (Timing(FORWARD, "hot", seen(FORWARD, "failed").result),))
+
+
+def test_a_side_that_always_breaks_ends_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alternating, "time_case", broken_case)
+    names = [str(n) for n in range(MOST_BREAKS_AT_FIRST + 3)]
+    problems = tuple((NamedProblem(name, "", Problem({}), PASSES), PASSES) for name in names)
+
+    def go(until_s: float) -> Turn:
+        Glass.made = 0
+        start: Any = Glass
+        wanted = Wanted(problems, until_s)
+        rule = StoppingRule()
+        return take_turn(start, wanted, ("hot",), rule, 0.0, lambda: None, lambda *_: None)
+
+    turn = go(inf)
+    assert Glass.made == MOST_BREAKS_AT_FIRST
+    broke = [name for name, of_problem in turn.problems.items() if of_problem.broke]
+    assert broke == names[:MOST_BREAKS_AT_FIRST]
+    assert list(turn.problems) == names
+    assert turn.problems[names[-1]].cases == ()
+    # They broke once: nothing is left out yet. After another time the rest has its chance.
+    plan = replace(PLAN, problems=problems)
+    assert asked(plan, [turn]) == dict.fromkeys(names, PASSES)
+    assert asked(plan, [turn, turn]) == dict.fromkeys(names[MOST_BREAKS_AT_FIRST:], PASSES)
+    assert list(go(0.0).problems) == names[:1]  # the first is always begun
