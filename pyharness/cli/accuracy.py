@@ -13,6 +13,7 @@ from pyharness.cli.options import (
     Json,
     Logs,
     Out,
+    Plots,
     ProblemSetName,
     Timeout,
     Words,
@@ -39,6 +40,7 @@ def command(
         ),
     ] = "",
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Run problems on a GPU and compare every tensor with the same network in float64.
@@ -50,6 +52,7 @@ def command(
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.cli.gates import gates_of, leave_by
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED
     from pyharness.present.accuracy import accuracy_data, render_accuracy
@@ -69,6 +72,7 @@ def command(
     else:
         typer.echo(render_accuracy(rows, data))
         typer.echo(f"\nTables in {run.folder}")
+    draw(run.folder, plots)
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Axes, Device, Json, Logs, Out, ProblemSetName, Timeout, Words
+from pyharness.cli.options import (
+    Axes,
+    Device,
+    Json,
+    Logs,
+    Out,
+    Plots,
+    ProblemSetName,
+    Timeout,
+    Words,
+)
 
 if TYPE_CHECKING:
     from pyharness.api.bench_sides import BenchOptions, Timer
@@ -88,11 +98,13 @@ def command(
         bool, typer.Option("--resume", help="Go on with the unfinished run in --out.")
     ] = False,
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Time forward and backward passes on a GPU; raw samples are kept beside the statistics."""
     from pyharness.api.benching import bench, new_folder
     from pyharness.api.chosen_problems import chosen_problems
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED, UsageError
     from pyharness.measure.stopping import StoppingRule
@@ -127,6 +139,7 @@ def command(
     else:
         typer.echo(render_bench(rows, manifests))
         typer.echo(f"\nTables in {folder}")
+    draw(folder, plots)
     if any(run.manifest.state == "interrupted" for run in runs):
         typer.echo(f"interrupted: --out {folder} --resume goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -13,6 +13,7 @@ from pyharness.cli.options import (
     Json,
     Logs,
     Out,
+    Plots,
     ProblemSetName,
     Timeout,
     Words,
@@ -69,6 +70,7 @@ def command(
         ),
     ] = "",
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Run problems on a GPU in two ways that must come to the same, and compare.
@@ -81,6 +83,7 @@ def command(
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.cli.gates import gates_of, leave_by
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED
     from pyharness.present.checking import checks_data, render_checks
@@ -101,6 +104,7 @@ def command(
     else:
         typer.echo(render_checks(rows, data))
         typer.echo(f"\nTables in {run.folder}")
+    draw(run.folder, plots)
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -13,6 +13,7 @@ from pyharness.cli.options import (
     Json,
     Logs,
     Out,
+    Plots,
     ProblemSetName,
     Timeout,
     Words,
@@ -67,6 +68,7 @@ def command(
         ),
     ] = "",
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Run problems again and again on a GPU, under each condition and without it, bit by bit.
@@ -80,6 +82,7 @@ def command(
     from pyharness.api.repeatability import TABLE, RepeatOptions, conditions_of, repeat_release
     from pyharness.api.trade_off import TRADE_OFFS, weigh_repeatability
     from pyharness.cli.gates import gates_of
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.cli.screen import screen_width
     from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED
@@ -108,6 +111,7 @@ def command(
     else:
         typer.echo(render_determinism(rows, manifest, times, screen_width()))
         typer.echo(f"\nTables in {run.folder}")
+    draw(run.folder, plots)
     if parts[-1].state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)

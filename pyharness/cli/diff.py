@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Axes, Call, Json, Preset, Threads, Timeout, Yes
+from pyharness.cli.options import Axes, Call, Json, Plots, Preset, Threads, Timeout, Yes
 
 
 def command(
@@ -60,6 +60,7 @@ def command(
     threads: Threads = None,
     timeout: Timeout = 10.0,
     yes: Yes = False,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Map what is missing, compare problem by problem, and say exactly what changed."""
@@ -70,6 +71,7 @@ def command(
     from pyharness.api.folder import writable_folder
     from pyharness.cli.gates import gates_of
     from pyharness.cli.options import map_options
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_GATE, UsageError
     from pyharness.present.diff import diff_data, render_diff
@@ -99,6 +101,7 @@ def command(
         text, data = render_diff(result), diff_data(result)
         write_diff(result, text, data, folder)
     typer.echo(dumps({"folder": str(folder), **data}) if json else f"{text}\n\nTables in {folder}")
+    draw(folder, plots)
     if unjudged := [g for g in gates if not result.judged(g)]:
         raise UsageError(
             f"this diff cannot tell whether there is any {', '.join(unjudged)}",

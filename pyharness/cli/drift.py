@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from pyharness.cli.options import Axes, Device, Json, Logs, Out, ProblemSetName, Timeout, Words
+from pyharness.cli.options import (
+    Axes,
+    Device,
+    Json,
+    Logs,
+    Out,
+    Plots,
+    ProblemSetName,
+    Timeout,
+    Words,
+)
 
 _GATES = ("drifted", "failed")
 _NONE = "there is none that both sides write and repeat"
@@ -31,6 +41,7 @@ def command(
         ),
     ] = "",
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Run the same problems on two releases and compare every tensor bit by bit.
@@ -43,6 +54,7 @@ def command(
     from pyharness.api.driver import require_driver
     from pyharness.api.progress import fetching
     from pyharness.cli.gates import gates_of, leave_by
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED
     from pyharness.present.drift import drift_data, render_drift
@@ -62,6 +74,7 @@ def command(
     else:
         typer.echo(render_drift(rows, data))
         typer.echo(f"\nTables in {run.folder}")
+    draw(run.folder, plots)
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)

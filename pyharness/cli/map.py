@@ -15,6 +15,7 @@ from pyharness.cli.options import (
     Json,
     Logs,
     Out,
+    Plots,
     Preset,
     Reasons,
     Threads,
@@ -50,6 +51,7 @@ def command(
         ),
     ] = "host",
     device: Device = None,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Walk the calls that cuDNN validates on the host, and record what each problem gets."""
@@ -57,6 +59,7 @@ def command(
     from pyharness.api.mapping import map_release
     from pyharness.api.progress import fetching
     from pyharness.cli.options import map_options
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.cli.replay import replay_logs
     from pyharness.errors import UsageError, unknown_name
@@ -78,7 +81,7 @@ def command(
                 "it takes the problems of --preset, --axis or --log through every stage, each "
                 "with its reason",
             )
-        _all_stages(cudnn, preset, axis or [], log or [], out, device, timeout, json)
+        _all_stages(cudnn, preset, axis or [], log or [], out, device, timeout, plots, json)
         return
     if device is not None:
         raise UsageError("--device is for --stages all", "the host's calls need no GPU")
@@ -86,6 +89,10 @@ def command(
         if preset or call or axis:
             raise UsageError(
                 "--log brings its own problems", "leave --preset, --call and --axis out"
+            )
+        if plots:
+            raise UsageError(
+                "--plots draws the map of a space", "leave it out, or take the log to --stages all"
             )
         replay_logs(log, [cudnn], out, "", timeout, json)
         return
@@ -99,6 +106,7 @@ def command(
         typer.echo(dumps({"folder": str(folder), **manifest.as_data()}))
     else:
         typer.echo(render_map(manifest.as_data(), str(folder), MapFolder(folder).rows_of("costs")))
+    draw(folder, plots)
 
 
 def _all_stages(
@@ -109,11 +117,13 @@ def _all_stages(
     out: Path | None,
     device: int | None,
     timeout: float,
+    plots: bool,
     json: bool,
 ) -> None:
     """Every stage of a set of problems, on a GPU where there is one."""
     from pyharness.api.progress import fetching
     from pyharness.api.staging import StageOptions, distinct, stage_release
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_INTERRUPTED, UsageError
     from pyharness.present.jsons import dumps
@@ -144,6 +154,7 @@ def _all_stages(
         typer.echo(dumps({"folder": str(run.folder), **data}))
     else:
         typer.echo(render_stages(data, str(run.folder)))
+    draw(run.folder, plots)
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: the same command goes on", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)

@@ -13,6 +13,7 @@ from pyharness.cli.options import (
     Logs,
     NoDevice,
     Out,
+    Plots,
     ProblemSetName,
     Timeout,
     Words,
@@ -74,6 +75,7 @@ def command(
     no_device: NoDevice = False,
     out: Out = None,
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Say how many bytes problems ask for: observed on a GPU, predicted by formula elsewhere.
@@ -86,12 +88,15 @@ def command(
     from pyharness.api.memory_files import memory_folder, write_memory
     from pyharness.api.scales import open_scales
     from pyharness.api.weighing import Wishes, weigh
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.present.jsons import dumps
     from pyharness.present.memory import memory_data, render_memory
     from pyharness.spec.byte_text import parse_bytes
     from pyharness.store.manifest import now
 
+    if plots and out is None:
+        raise UsageError("--plots needs a folder to draw into", "give it by --out")
     limit = None if fit is None else parse_bytes(fit, "--fit")
     _check(limit, vary, advice, cudnn, device)
     choice = device_choice(device, no_device)
@@ -108,10 +113,12 @@ def command(
             write_memory(found, scales.release, out, started)
     if json:
         typer.echo(dumps(memory_data(found)))
-        return
-    typer.echo(render_memory(found))
+    else:
+        typer.echo(render_memory(found))
     if out is not None:
-        typer.echo(f"\nTables in {out}")
+        if not json:
+            typer.echo(f"\nTables in {out}")
+        draw(out, plots)
 
 
 def _check(

@@ -117,6 +117,12 @@ Out = Annotated[
     typer.Option("--out", help="Folder for the tables.", metavar="DIR"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Plots = Annotated[
+    bool,
+    typer.Option(
+        "--plots", help="Draw the tables, too: PNG and SVG in plots/ beside them (see --out)."
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask back about a very large space.")]
 
 

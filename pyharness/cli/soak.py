@@ -13,6 +13,7 @@ from pyharness.cli.options import (
     Json,
     Logs,
     Out,
+    Plots,
     ProblemSetName,
     Timeout,
     Words,
@@ -58,6 +59,7 @@ def command(
         ),
     ] = "",
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Make, run and give back plans of changing size in one process, and watch the memory.
@@ -73,6 +75,7 @@ def command(
     from pyharness.api.progress import fetching
     from pyharness.api.soaking import TABLE, SoakOptions, soak_release
     from pyharness.cli.gates import gates_of
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.engine.soaking import Limits
     from pyharness.errors import EXIT_GATE, EXIT_INTERRUPTED, UsageError
@@ -103,6 +106,7 @@ def command(
     else:
         typer.echo(render_soak(rows, data))
         typer.echo(f"\nTables in {run.folder}")
+    draw(run.folder, plots)
     if run.manifest.state == "interrupted":
         typer.echo("interrupted: what was seen is kept", err=True)
         raise typer.Exit(EXIT_INTERRUPTED)
