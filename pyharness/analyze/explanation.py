@@ -87,12 +87,17 @@ class OnDevice:
     searched: int = 0
 
 
+_WEAKEST_FIRST = ("unknown", "derived", "mapped", "asked")
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """How one release answers the problem as a whole.
 
-    ``outcome``  accepted, refused or failed.
+    ``outcome``  accepted, refused or failed; unknown: nobody was asked that.
     ``call``     the first call that does not accept it, with its status and reason; None: all do.
+    ``basis``    asked: the library was, now; mapped: the atlas has this very problem; derived: it
+                 has problems around it that are answered alike; unknown.
     """
 
     release: str
@@ -101,11 +106,15 @@ class Answer:
     call: str | None = None
     status: str | None = None
     reason: str | None = None
+    basis: str = "asked"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Releases in a row that answer alike, the oldest and the newest, by version."""
+    """Releases in a row that answer alike, the oldest and the newest, by version.
+
+    ``basis``  the weakest of theirs: derived, mapped, asked; see Answer.
+    """
 
     outcome: str
     call: str | None
@@ -113,6 +122,27 @@ class Span:
     first: str
     last: str
     releases: tuple[str, ...]
+    basis: str = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Since when: what the atlas says of releases, and in its place what they said when asked.
+
+    ``known``    so many releases the atlas has; ``asked``: so many were asked.
+    ``derived``  what was not tried itself, and what stands for it.
+    ``missing``  what nothing stands for.
+    ``wrong``    releases that answered otherwise than was derived.
+    ``notes``    one for each release that could not be asked.
+    """
+
+    spans: list[Span]
+    known: int
+    asked: int
+    derived: list[str]
+    missing: list[str]
+    wrong: list[str]
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +198,7 @@ def spans(answers: Sequence[Answer]) -> list[Span]:
             _version(run[0]),
             _version(run[-1]),
             tuple(a.release for a in run),
+            min((a.basis for a in run), key=_WEAKEST_FIRST.index),
         )
         for run in runs
     ]

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from pyharness.analyze.partition import partition
+from pyharness.api.atlas_files import write_pages
+from pyharness.api.atlas_rules import add_rules
 from pyharness.api.atlas_steps import compare_neighbours
 from pyharness.api.folder import alone
 from pyharness.api.mapping import MapOptions, map_release
 from pyharness.api.progress import Progress, fetching, silent
 from pyharness.errors import HarnessError, UsageError
-from pyharness.present.atlas import Alike, render_atlas_page
 from pyharness.releases.cache import find_cached, remove
 from pyharness.releases.download import fetch
 from pyharness.releases.index import Offer
@@ -27,12 +28,10 @@ from pyharness.releases.model import Release, parse_request, release_key
 from pyharness.space.grid import Space
 from pyharness.space.presets import build_space
 from pyharness.store.atlas import NAME, Atlas, FoldedGrid, read_atlas, write_atlas, write_head
-from pyharness.store.files import replacing
 from pyharness.store.manifest import Manifest, now
 from pyharness.store.reading import GridStatuses, MapFolder
 
 DEFAULT_ATLAS = Path("results/atlas")
-PAGE = "README.md"
 _PRESETS = ("descriptor-full", "data-full", "clip", "state")
 _MAPS = ".maps"
 _OF_A_MAP = ("reasons", "costs")
@@ -138,11 +137,11 @@ class _Job:
         self._kept: list[str] = []
 
     def run(self, versions: Sequence[str]) -> AtlasRun:
-        if self._atlas.steps != list(pairwise(self._atlas.names)):  # of a job that was cut off
-            compare_neighbours(self._atlas, self._progress)
-            write_atlas(self._atlas, self._folder)
+        self._complete()
         failed: list[tuple[str, HarnessError]] = []
-        planned = list(_planned(versions, failed))
+        here = [name for name in versions if name in self._atlas.names]
+        self._kept += dict.fromkeys(here)
+        planned = list(_planned([v for v in versions if v not in here], failed))
         for place, each in enumerate(planned):
             self._progress("releases", place, len(planned))
             if each.name in self._atlas.names:
@@ -163,10 +162,18 @@ class _Job:
         if failed and not self._added and not self._kept:
             raise failed[0][1]
         shutil.rmtree(self._folder / _MAPS, ignore_errors=True)
-        _write_page(self._atlas, self._folder)
+        write_pages(self._atlas, self._folder)
         return AtlasRun(
             self._atlas, self._added, self._kept, [(name, e.message) for name, e in failed]
         )
+
+    def _complete(self) -> None:
+        """Adds what a job that was cut off, or an older pyharness, left out."""
+        steps = self._atlas.steps != list(pairwise(self._atlas.names))
+        if steps:
+            compare_neighbours(self._atlas, self._progress)
+        if add_rules(self._atlas, self._progress) or steps:
+            write_atlas(self._atlas, self._folder)
 
     def _made(self, planned: Release | Offer) -> _Made:
         """A release mapped and folded; nothing of it is in the atlas yet."""
@@ -210,40 +217,13 @@ class _Job:
             own = [*atlas.rows[table], *rows]
             atlas.rows[table] = sorted(own, key=lambda row: places[row["release"]])
         compare_neighbours(atlas, self._named(made.release))
+        add_rules(atlas, self._named(made.release))
         write_atlas(atlas, self._folder)
-        _write_page(atlas, self._folder)
+        write_pages(atlas, self._folder)
         shutil.rmtree(made.folder)
 
     def _named(self, release: Release) -> Progress:
         return lambda step, done, total: self._progress(f"{release.name} {step}", done, total)
-
-
-def alike(atlas: Atlas) -> list[Alike]:
-    """Every release, the oldest first, with its neighbours that answer every problem alike."""
-    spans: list[Alike] = []
-    before: dict[str, FoldedGrid] = {}
-    for name in atlas.names:
-        own = {call: f for (release, call), f in atlas.folds.items() if release == name}
-        same = own.keys() == before.keys() and all(f.answers_as(before[c]) for c, f in own.items())
-        if spans and same:
-            spans[-1].releases.append(name)
-        else:
-            accepted = {
-                grid.call.name: (own[grid.call.name].counts().get("SUCCESS", 0), grid.size)
-                for grid in atlas.space.grids
-                if grid.call.name in own
-            }
-            spans.append(Alike([name], accepted))
-        before = own
-    return spans
-
-
-def _write_page(atlas: Atlas, folder: Path) -> None:
-    page = render_atlas_page(
-        atlas.space.name, alike(atlas), atlas.rows["atlas_steps"], atlas.rows["costs"]
-    )
-    with replacing(folder / PAGE) as scratch:
-        scratch.write_text(page, "utf-8")
 
 
 def _planned(

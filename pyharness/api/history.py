@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyharness.analyze.explanation import Answer, Span, answer_of, spans
+from pyharness.analyze.explanation import Answer, Since, Span, answer_of, spans
+from pyharness.api.known import KnownHistory, known_history
 from pyharness.api.progress import Progress, silent
 from pyharness.api.trying import try_calls
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
@@ -27,8 +28,13 @@ class History:
     ``notes``  one for each release that could not be asked.
     """
 
-    spans: list[Span]
+    answers: list[Answer]
     notes: list[str]
+
+    @property
+    def spans(self) -> list[Span]:
+        """Releases in a row that answer alike."""
+        return spans(self.answers)
 
 
 def history(
@@ -58,7 +64,48 @@ def history(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = list(pool.map(ask, asked))
     answers = [a for a in found if isinstance(a, Answer)]
-    return History(spans(answers), [n for n in found if isinstance(n, str)])
+    return History(answers, [n for n in found if isinstance(n, str)])
+
+
+def since_when(
+    problem: Problem,
+    releases: Sequence[Release],
+    always: Sequence[Release] = (),
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    progress: Progress = silent,
+) -> Since:
+    """Since when a problem is accepted or refused, from the atlas as far as that has it.
+
+    ``releases``  asked where the atlas has not this very problem of them.
+    ``always``    asked whatever the atlas has.
+    """
+    try:
+        known, notes = known_history(problem), []
+    except HarnessError as error:
+        known, notes = KnownHistory([]), [f"the atlas is left out: {error.message}"]
+    names = {r.name for r in always}
+    others = [r for r in releases if r.name not in known.mapped | names]
+    past = history(problem, [*others, *always], timeout_s, progress)
+    asked = {a.release: a for a in past.answers}
+    wrong = [
+        a.release
+        for a in known.answers
+        if a.basis == "derived"
+        and a.release in asked
+        and (a.outcome, a.call, a.status)
+        != (asked[a.release].outcome, asked[a.release].call, asked[a.release].status)
+    ]
+    left = [a for a in known.answers if a.release not in asked]
+    bases = {a.basis for a in left}
+    return Since(
+        spans([*left, *past.answers]),
+        len(known.answers),
+        len(asked),
+        known.derived if "derived" in bases else [],
+        known.missing if "unknown" in bases else [],
+        wrong,
+        [*notes, *past.notes],
+    )
 
 
 def cached_releases(own: Release) -> list[Release]:

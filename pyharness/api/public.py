@@ -14,7 +14,7 @@ from pyharness.api.changes import write_changes
 from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, open_side, row_reasons
 from pyharness.api.drift_joining import join_drift
 from pyharness.api.explaining import explain as explain_problem
-from pyharness.api.history import history
+from pyharness.api.history import since_when
 from pyharness.api.mapping import MapOptions, Reasons, map_release
 from pyharness.api.onward import DeviceChoice
 from pyharness.api.reading import Sources, read_problem
@@ -163,13 +163,17 @@ def explain(
 
 
 def since(problem: Mapping[str, Any] | Sequence[str]) -> list[Span]:
-    """How the cached releases answer a problem, as ranges of versions, oldest first.
+    """How every release answers a problem, as ranges of versions, oldest first.
+
+    From the atlas that ships with the package; where that has not this very problem, the cached
+    releases are asked, and for the others what is around it stands for it, or nothing.
 
     ``problem``  axis name to value, or ``key=value`` words.
+    Returns      ranges; ``basis`` says what one rests on: mapped, asked, derived or unknown.
     Raises       UsageError for an unknown key or value.
     """
     releases = [entry.release() for entry in list_cached()]
-    return history(parse_problem(words_of(problem)), releases).spans
+    return since_when(parse_problem(words_of(problem)), releases).spans
 
 
 def words_of(problem: Mapping[str, Any] | Sequence[str]) -> list[str]:

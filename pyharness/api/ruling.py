@@ -23,6 +23,7 @@ from pyharness.api.thresholds import DEFAULT_WALK, close_gaps, limits_to_add, wa
 from pyharness.api.timing import library_of
 from pyharness.engine.crew import Collapse
 from pyharness.errors import UsageError
+from pyharness.space.grid import Grid
 from pyharness.spec.axes import SizeAxis
 from pyharness.store.files import replacing, write_json
 from pyharness.store.reading import MapFolder
@@ -99,15 +100,7 @@ class _Side:
         ``split``  they may tell reasons apart.
         """
         grid, library = one.grid, self.library
-        axes = [
-            AxisValues(
-                axis.name,
-                tuple(axis.label(v) for v in values),
-                tuple(axis.number(v) for v in values) if axis.numeric else None,
-                limits=isinstance(axis, SizeAxis),
-            )
-            for axis, values in zip(grid.call.axes, grid.values, strict=True)
-        ]
+        axes = rule_axes(grid)
         say = None if library is None else lambda rows: library.say(grid, rows)
         if one.text_ids is not None:
             folded = fold_rows(one.codes, one.names, one.text_ids, one.texts)
@@ -128,6 +121,19 @@ class _Side:
             replace(found, rules=rules),
             walked,
         )
+
+
+def rule_axes(grid: Grid) -> list[AxisValues]:
+    """The axes of a grid, for rules."""
+    return [
+        AxisValues(
+            axis.name,
+            tuple(axis.label(v) for v in values),
+            tuple(axis.number(v) for v in values) if axis.numeric else None,
+            limits=isinstance(axis, SizeAxis),
+        )
+        for axis, values in zip(grid.call.axes, grid.values, strict=True)
+    ]
 
 
 def find_all(

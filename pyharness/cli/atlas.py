@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from pyharness.cli.options import Axes, Call, Json, Preset, Threads, Timeout
+from pyharness.cli.options import Axes, Call, Json, Plots, Preset, Threads, Timeout
 
 
 def command(
@@ -26,8 +26,17 @@ def command(
     out: Annotated[Path, typer.Option("--out", help="Folder of the atlas.", metavar="DIR")] = Path(
         "results/atlas"
     ),
+    known: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--known",
+            help="Also write the answers alone, for `pyharness explain` to ship with the package.",
+            metavar="FILE.json",
+        ),
+    ] = None,
     threads: Threads = None,
     timeout: Timeout = 10.0,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Map release after release, and keep of each what fits a repository: every answer, folded.
@@ -37,13 +46,16 @@ def command(
     on where an earlier one was cut off.
     """
     from pyharness.api.atlas import atlas_space, make_atlas
+    from pyharness.api.atlas_files import history_data
     from pyharness.cli.options import map_options
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_ENVIRONMENT, UsageError
     from pyharness.present.atlas import render_atlas
     from pyharness.present.jsons import dumps
     from pyharness.releases.index import offered_versions
     from pyharness.space.presets import build_space
+    from pyharness.store.known_answers import write_known
 
     if releases is None:
         versions = offered_versions()
@@ -56,6 +68,8 @@ def command(
     options = map_options(threads, timeout, "distinct", yes=False)
     with shown() as progress:
         run = make_atlas(versions, out, space, options, progress)
+    if known is not None:
+        write_known(known, history_data(run.atlas))
     steps = run.atlas.rows["atlas_steps"]
     if json:
         failed = [{"release": name, "why": why} for name, why in run.failed]
@@ -63,6 +77,7 @@ def command(
         typer.echo(dumps({**data, "releases": run.atlas.releases, "steps": steps}))
     else:
         typer.echo(render_atlas(str(out), run.atlas.names, steps, len(run.added)))
+    draw(out, plots)
     for name, why in run.failed:
         typer.echo(f"not in the atlas: {name}: {why}", err=True)
     if run.failed:

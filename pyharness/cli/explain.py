@@ -102,7 +102,8 @@ def command(
         bool,
         typer.Option(
             "--since/--no-since",
-            help="Ask the other releases too (the cached ones, a twentieth of a second each).",
+            help="Say how the other releases answer: from the atlas; the cached ones are asked "
+            "where it has not this very problem.",
         ),
     ] = True,
     all_releases: Annotated[
@@ -132,7 +133,7 @@ def command(
     if out is not None:
         raise UsageError("--out is for the tables of --log", "one problem goes to --json")
     from pyharness.api.explaining import explain, predictions_of
-    from pyharness.api.history import History, cached_releases, every_release, history
+    from pyharness.api.history import cached_releases, every_release, since_when
     from pyharness.api.progress import fetching
     from pyharness.api.reading import Sources, read_problem
     from pyharness.cli.progress import shown
@@ -155,23 +156,23 @@ def command(
         typer.echo(f"{render_explanation(found, reading)}\n")
         if recipes := render_recipes(found):
             typer.echo(f"{recipes}\n")
-    notes: list[str] = []
-    past = History([], notes)
+    past = None
     if since or all_releases:
         with shown("releases") as progress:
-            others = cached_releases(release)
+            others, always = cached_releases(release), [release]
+            notes: list[str] = []
             if all_releases:
-                others, notes = every_release(release, progress)
-            past = history(reading.problem, others, timeout, progress)
-        notes = notes + past.notes
+                always, notes = every_release(release, progress)
+            past = since_when(reading.problem, others, always, timeout, progress)
+        past.notes[:0] = notes
     if json:
         unmaskable = reading.mask is not None and reading.mask.lengths is None
         predicted = predictions_of(found, release)
-        data = explanation_data(found, past.spans, notes, predicted, unmaskable=unmaskable)
+        data = explanation_data(found, past, predicted, unmaskable=unmaskable)
         typer.echo(dumps({**data, "reading": reading.data()}))
         return
-    if past.spans or notes:
-        typer.echo(f"{render_since(past.spans, notes, complete=all_releases)}\n")
+    if past is not None:
+        typer.echo(f"{render_since(past)}\n")
     typer.echo(_documents(found, release, failed_in))
     typer.echo(f"\n{render_problem(found, reading)}")
 

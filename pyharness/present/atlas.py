@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -11,11 +11,17 @@ from pyharness.present.units import count_text, duration_text
 
 Row = Mapping[str, Any]
 _MOST_WORDS = 600  # of one cell; the table has all of it
+_FATES = """Every problem that some release accepts is in one line; what says which, among these.
+"""
+_BUSY = """Orders of magnitude only: releases were mapped one after another, by all cores and beside
+whatever else the machine did. For numbers to compare, map both on a quiet one: `pyharness diff`.
+"""
 _HEAD = """# Atlas
 
 Every release of cuDNN that was asked, and how it answers every problem of the space without a GPU.
 `pyharness atlas` made this page and the tables beside it; [../README.md](../README.md) explains
-their columns.
+their columns. [history.html](history.html) shows the same and filters: which release began or
+stopped accepting what.
 """
 
 
@@ -31,11 +37,16 @@ class Alike:
 
 
 def render_atlas_page(
-    space: str, alike: Sequence[Alike], steps: Sequence[Row], costs: Sequence[Row]
+    space: str,
+    alike: Sequence[Alike],
+    fates: Sequence[Row],
+    steps: Sequence[Row],
+    costs: Sequence[Row],
 ) -> str:
     """The page of an atlas, in Markdown; ends with a newline.
 
     ``alike``           every release, the oldest first.
+    ``fates``           rows of api.atlas_fates.
     ``steps``, ``costs``  rows of the tables atlas_steps and costs, in the same order.
     """
     calls = list(dict.fromkeys(call for span in alike for call in span.accepted))
@@ -46,9 +57,13 @@ def render_atlas_page(
             f"{releases}; space: {space}.\n",
             "## Accepted problems\n",
             _table(["releases", *calls], [_span(span, calls) for span in alike]),
+            "## Problems with one history\n",
+            _FATES,
+            _table(["call", "problems", "accepted by", "what"], list(_fates(fates))),
             "## What changed from one release to the next\n",
             _table(["from", "to", "call", "change", "problems", "what"], _changes(steps)),
             "## Cost of a call (median)\n",
+            _BUSY,
             _table(*_costs(costs)),
         ]
     )
@@ -80,6 +95,23 @@ def _span(span: Alike, calls: Sequence[str]) -> list[str]:
         first if first == last else f"{first} .. {last}",
         *(own.get(call, "no such call") for call in calls),
     ]
+
+
+def _fates(fates: Sequence[Row]) -> Iterator[list[str]]:
+    """One line for each set of problems: the releases in a row that accept it."""
+    for (call, what, problems), rows in groupby(
+        fates, lambda r: (r["call"], r["what"], r["problems"])
+    ):
+        own = list(rows)
+        spans = [
+            [row["release"] for row in run]
+            for accepted, run in groupby(own, lambda r: r["accepted"])
+            if accepted == "yes"
+        ]
+        told = (s[0] if len(s) == 1 else f"{s[0]} .. {s[-1]}" for s in spans)
+        every = all(row["accepted"] == "yes" for row in own)
+        releases = "every one that has the call" if every else ", ".join(told)
+        yield [call, f"{problems:,}", releases, what]
 
 
 def _changes(steps: Sequence[Row]) -> list[list[str]]:

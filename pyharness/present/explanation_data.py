@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pyharness.analyze.explanation import Explanation, Span
+from pyharness.analyze.explanation import Explanation, Since
 from pyharness.analyze.observed import Seen
 from pyharness.present.on_device import case_data, device_data
 from pyharness.spec.documented import Prediction
@@ -16,8 +16,7 @@ from pyharness.spec.problem import Problem
 
 def explanation_data(
     found: Explanation,
-    spans: Sequence[Span],
-    notes: Sequence[str],
+    past: Since | None,
     predicted: Sequence[tuple[Prediction, Seen | None]],
     *,
     unmaskable: bool = False,
@@ -56,7 +55,15 @@ def explanation_data(
             }
             for s in found.suggestions
         ],
-        "since": [asdict(s) for s in spans],
+        "since": [asdict(s) for s in past.spans] if past else [],
+        "since_from": past
+        and {
+            "atlas": past.known,
+            "asked": past.asked,
+            "derived": past.derived,
+            "missing": past.missing,
+            "wrong": past.wrong,
+        },
         "predicted": [
             {
                 "rule": p.rule.id,
@@ -76,7 +83,7 @@ def explanation_data(
         ],
         "device": found.device and device_data(found.device),
         "advice": [asdict(a) for a in found.advice],
-        "notes": [*found.notes, *notes],
+        "notes": [*found.notes, *(past.notes if past else [])],
     }
 
 

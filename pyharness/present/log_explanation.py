@@ -47,7 +47,7 @@ def log_data(found: LogExplanation) -> dict[str, Any]:
                 "count": e.recorded.count,
                 "place": e.recorded.place,
                 "disagreements": list(e.recorded.disagreements),
-                **explanation_data(e.explanation, [], [], []),
+                **explanation_data(e.explanation, None, []),
             }
             for e in found.explained
         ],

@@ -24,11 +24,12 @@ from pyharness.space.grid import Grid, Space, from_labels
 from pyharness.spec.columns import SCHEMA_VERSION
 from pyharness.spec.ledger import FAILED
 from pyharness.store.files import write_json
+from pyharness.store.known_answers import FAILED_LETTER
 from pyharness.store.reading import GridStatuses, read_rows
 from pyharness.store.schema import write_rows
 
 NAME = "atlas.json"
-_FAILED_LETTER = "!"
+_OF_A_RELEASE = ("reasons", "costs", "atlas_rules")
 _FIRST_BEYOND = 0x100  # a library of more statuses than letters has none that cuDNN has
 _Key = tuple[str, str]  # release, call
 
@@ -92,7 +93,7 @@ class Atlas:
                   was mapped.
     ``steps``     pairs of neighbours that were compared.
     ``fetched``   releases that are in the cache only until they are mapped.
-    ``rows``      of the tables reasons, costs and atlas_steps.
+    ``rows``      of the tables reasons, costs, atlas_rules and atlas_steps.
     """
 
     space: Space
@@ -101,7 +102,7 @@ class Atlas:
     fetched: list[str] = field(default_factory=list)
     folds: dict[_Key, FoldedGrid] = field(default_factory=dict)
     rows: dict[str, list[dict[str, Any]]] = field(
-        default_factory=lambda: {"reasons": [], "costs": [], "atlas_steps": []}
+        default_factory=lambda: {"reasons": [], "costs": [], "atlas_rules": [], "atlas_steps": []}
     )
 
     @property
@@ -149,8 +150,8 @@ def write_atlas(atlas: Atlas, folder: Path) -> None:
         for grid in atlas.space.grids
         if (fold := atlas.folds.get((name, grid.call.name))) is not None
     ]
-    write_rows(folder / "atlas.parquet", "atlas", [_folded_row(*pair) for pair in folds])
-    axes = (row for pair in folds for row in _axis_rows(*pair))
+    write_rows(folder / "atlas.parquet", "atlas", [folded_row(*pair) for pair in folds])
+    axes = (row for pair in folds for row in axis_rows(*pair))
     write_rows(folder / "atlas_axes.parquet", "atlas_axes", axes)
     for table, rows in atlas.rows.items():
         write_rows(folder / f"{table}.parquet", table, rows)
@@ -189,7 +190,7 @@ def read_atlas(folder: Path) -> Atlas | None:
 
 def _read_tables(atlas: Atlas, folder: Path) -> None:
     there = set(atlas.names)
-    for table in ("reasons", "costs"):
+    for table in _OF_A_RELEASE:
         atlas.rows[table] = [r for r in read_rows(folder, table) if r["release"] in there]
     classes: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for row in read_rows(folder, "atlas_axes"):
@@ -203,7 +204,7 @@ def _read_tables(atlas: Atlas, folder: Path) -> None:
                 np.array(classes[row["release"], row["call"], axis.name], np.intp)
                 for axis in grid.call.axes
             ]
-            atlas.folds[key] = _fold_of(grid, of_axes, row)
+            atlas.folds[key] = fold_of(grid, of_axes, row)
     missing = [
         f"{entry['name']} {call}"
         for entry in atlas.releases
@@ -224,7 +225,7 @@ def _read_steps(atlas: Atlas, folder: Path, rows_of: Mapping[tuple[str, str], in
     atlas.rows["atlas_steps"] = [row for step in atlas.steps for row in found[step]]
 
 
-def _fold_of(grid: Grid, classes: list[NDArray[np.intp]], row: Mapping[str, Any]) -> FoldedGrid:
+def fold_of(grid: Grid, classes: list[NDArray[np.intp]], row: Mapping[str, Any]) -> FoldedGrid:
     """A row of the table as what it stands for.
 
     Raises  ValueError if the row and its axes do not fit each other.
@@ -232,16 +233,17 @@ def _fold_of(grid: Grid, classes: list[NDArray[np.intp]], row: Mapping[str, Any]
     if tuple(len(c) for c in classes) != grid.shape:
         raise ValueError(f"{row['release']} {row['call']} has other axes than its grid")
     pairs = [word.split("=", 1) for word in row["statuses"].split(",") if word]
-    codes = {letter: code for code, (letter, _) in enumerate(pairs)} | {_FAILED_LETTER: FAILED}
+    codes = {letter: code for code, (letter, _) in enumerate(pairs)} | {FAILED_LETTER: FAILED}
     cells = np.array([codes[letter] for letter in row["cells"]], np.uint8)
     shape = [int(c.max()) + 1 for c in classes]
     return FoldedGrid(grid, tuple(classes), cells.reshape(shape), [name for _, name in pairs])
 
 
-def _folded_row(release: str, fold: FoldedGrid) -> dict[str, Any]:
+def folded_row(release: str, fold: FoldedGrid) -> dict[str, Any]:
+    """A release's answers to one call as a row of the table atlas."""
     counts = fold.counts()
     letters = [_letter(code) for code in range(len(fold.names))]
-    table = np.array([*letters, *[_FAILED_LETTER] * (256 - len(letters))])
+    table = np.array([*letters, *[FAILED_LETTER] * (256 - len(letters))])
     accepted, failed = counts.get("SUCCESS", 0), counts.get(None, 0)
     return {
         "release": release,
@@ -262,7 +264,8 @@ def _letter(code: int) -> str:
     return letters[code] if code < len(letters) else chr(_FIRST_BEYOND + code)
 
 
-def _axis_rows(release: str, fold: FoldedGrid) -> Iterable[dict[str, Any]]:
+def axis_rows(release: str, fold: FoldedGrid) -> Iterable[dict[str, Any]]:
+    """The classes of its axes as rows of the table atlas_axes."""
     for axis, values, classes in zip(
         fold.grid.call.axes, fold.grid.values, fold.classes, strict=True
     ):

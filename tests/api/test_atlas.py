@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyharness.api import atlas as atlas_module
-from pyharness.api.atlas import alike, fold, make_atlas
+from pyharness.api.atlas import fold, make_atlas
+from pyharness.api.atlas_files import alike
 from pyharness.api.mapping import MapOptions, map_release
 from pyharness.errors import HarnessError, UsageError
 from pyharness.releases import Release
@@ -168,8 +169,8 @@ def test_what_was_fetched_goes_and_what_was_cached_stays(
     for name in found.names:
         assert told(found.folds[name, CALL]) == answers()
     visible = {f.name for f in (tmp_path / "a").iterdir() if f.name != ".lock"}
-    tables = ("atlas", "atlas_axes", "atlas_steps", "costs", "reasons")
-    assert visible == {"atlas.json", "README.md", *(f"{t}.parquet" for t in tables)}
+    tables = ("atlas", "atlas_axes", "atlas_rules", "atlas_steps", "costs", "reasons")
+    assert visible == {"atlas.json", "README.md", "history.html", *(f"{t}.parquet" for t in tables)}
     # Both answer alike, though their statuses may be numbered otherwise.
     assert [span.releases for span in alike(found)] == [found.names]
     assert alike(found)[0].accepted[CALL] == (answers().count("SUCCESS"), SPACE.size)
@@ -348,5 +349,9 @@ def test_two_real_releases_have_every_status_of_their_maps(
     newly = [r for r in found.rows["atlas_steps"] if r["change"] == "newly_accepted"]
     assert {r["call"] for r in newly} == {CALL, "cudnnSetRNNDataDescriptor"}
     assert all("data_type=bfloat16" in r["what"] for r in newly)
+    page = (tmp_path / "a" / "README.md").read_text()
+    (row,) = [r for r in newly if r["call"] == CALL]
+    assert f"| {CALL} | {row['rows']:,} | 9.13.0.50+cu12 | data_type=bfloat16 |" in page
+    assert "every one that has the call" in page
     sizes = [f.stat().st_size for f in (tmp_path / "a").iterdir() if f.is_file()]
     assert sum(sizes) < 100_000

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from pyharness.releases import Release
+from pyharness.store.known_answers import read_known
 from tests.cli import test_main
 from tests.cli.test_main import Run
 
 run = test_main.run  # the fixture
+RELEASES = len(read_known()[0].releases)
 PACKED = ("seq_lengths=[5,7,0,3]", "max_seq_length=7", "layout=seq_major_packed")
 
 
@@ -84,7 +86,34 @@ def test_what_is_accepted(run: Run, cudnn: Callable[[str], Release]) -> None:
     assert said.code == 0
     verdict, since, *_ = sections(said.out)
     assert verdict == ["cuDNN 9.28.0.42+cu12: all 5 host calls accept data_type=bfloat16"]
-    assert since[-1].startswith("  accepted from 9.13.0 on (the newest asked is 9.2")
+    assert since[-1].startswith("  accepted from 9.13.0 on (the newest is 9.2")
+
+
+def test_since_when_says_what_it_rests_on(
+    run: Run, tmp_path: Path, cudnn: Callable[[str], Release]
+) -> None:
+    cached = cudnn("9.28.0.42")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYHARNESS_CACHE", str(tmp_path))  # nothing to ask but the one in question
+        words = ("explain", "--no-device", "--cudnn", cached.path)
+        exact = sections(run(*words, "max_seq_length=65536").out)
+        between = sections(run(*words, "hidden_size=100").out)
+        beyond = sections(run(*words, "batch_size=20000").out)
+        data = json.loads(run(*words, "--json", "hidden_size=100").out)
+    (since,) = [s for s in exact if s[0].startswith("since when")]
+    assert since[0].startswith(f"since when (the {RELEASES} releases of the atlas; ")
+    assert since[1] == "  accepted by 8.5.0 to 8.9.0"
+    assert since[2].startswith("  refused from 8.9.1 on (the newest is 9.28.1): ")
+    assert len(since) == 3
+    (since,) = [s for s in between if s[0].startswith("since when")]
+    assert since[1] == "  accepted from 8.5.0 on (the newest is 9.28.1), derived"
+    assert "hidden_size=100 lies between 64 and 1024" in " ".join(s.strip() for s in since)
+    (since,) = [s for s in beyond if s[0].startswith("since when")]
+    assert any(line.startswith("  not covered: 8.5.0 to ") for line in since)
+    assert "batch_size=20000 is more than any that was tried" in " ".join(map(str.strip, since))
+    assert data["since"][0]["basis"] == "derived"
+    assert data["since_from"]["atlas"] == RELEASES
+    assert data["since_from"]["wrong"] == []
 
 
 def test_without_the_others(run: Run) -> None:

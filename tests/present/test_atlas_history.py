@@ -1,0 +1,168 @@
+"""The page of the whole history: its filters count what the answers say, one by one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyharness.api.atlas_fates import fate_rows
+from pyharness.api.atlas_files import history_data
+from pyharness.present.atlas_history import render_history
+from pyharness.present.charts.history import history_chart
+from pyharness.store.atlas import Atlas, read_atlas
+
+COMMITTED = Path(__file__).parents[2] / "results" / "atlas"
+DATA, TENSOR = "cudnnSetRNNDataDescriptor", "cudnnSetTensorNdDescriptor"
+
+
+@pytest.fixture(scope="module")
+def atlas() -> Atlas:
+    found = read_atlas(COMMITTED)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = [p for n in names if (p := shutil.which(n))]
+    path = os.environ.get("PYHARNESS_CHROMIUM") or next(iter(found), None)
+    if path is None:
+        pytest.skip("no chromium: set PYHARNESS_CHROMIUM")
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 390, "height": 800})
+        opened.said, opened.asked = [], []
+        opened.on("console", lambda message: opened.said.append(message.text))
+        opened.on("pageerror", lambda error: opened.said.append(str(error)))
+        opened.on("request", lambda request: opened.asked.append(request.url))
+        yield opened
+        browser.close()
+
+
+def short(release: str) -> str:
+    return ".".join(release.partition("+")[0].split(".")[:3])
+
+
+def expected(atlas: Atlas, call: str, chosen: dict[str, str]) -> list[tuple[Any, ...]]:
+    """Spans by asking every problem of every release: first release, accepted, began, stopped."""
+    (grid,) = [g for g in atlas.space.grids if g.call.name == call]
+    places = [
+        [at for at, word in enumerate(labels) if chosen.get(axis, word) == word]
+        for axis, labels in grid.labels().items()
+    ]
+    digits = list(product(*places))
+    statuses = [[atlas.folds[name, call].status(d) for d in digits] for name in atlas.names]
+    spans = [(short(atlas.names[0]), statuses[0].count("SUCCESS"), 0, 0)]
+    for (before, after), name in zip(pairwise(statuses), atlas.names[1:], strict=True):
+        if before != after:
+            changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+            began = sum(b == "SUCCESS" for _, b in changed)
+            stopped = sum(a == "SUCCESS" for a, _ in changed)
+            spans.append((short(name), after.count("SUCCESS"), began, stopped))
+    return spans
+
+
+def shown(page: Any) -> list[tuple[Any, ...]]:
+    """The same from the table of the page."""
+    found = []
+    for row in page.query_selector_all("#spans tr"):
+        first, accepted, began, stopped = [c.inner_text() for c in row.query_selector_all("th,td")][
+            :4
+        ]
+
+        def number(text: str) -> int:
+            digits = re.match(r"\D*([\d,]+)", text)
+            return int(digits[1].replace(",", "")) if digits else 0
+
+        found.append((first.split()[0], number(accepted), number(began), number(stopped)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("call", "chosen"),
+    [
+        (
+            DATA,
+            {"seq_lengths": "trailing_zeros", "layout": "seq_major_packed", "data_type": "half"},
+        ),
+        (DATA, {"max_seq_length": "65536", "data_type": "float"}),
+        (TENSOR, {"nb_dims": "2", "data_type": "float"}),
+    ],
+)
+def test_filters_count_what_the_answers_say(
+    page: Any, atlas: Atlas, call: str, chosen: dict[str, str]
+) -> None:
+    page.said.clear()
+    page.goto((COMMITTED / "history.html").as_uri())
+    page.check(f'#calls input[value="{call}"]')
+    for axis, word in chosen.items():
+        page.select_option(f'#axes select[name="{axis}"]', label=word)
+    assert shown(page) == expected(atlas, call, chosen)
+    address = page.url
+    before = shown(page)
+    page.goto("about:blank")
+    page.goto(address)  # what was chosen is in the address
+    assert shown(page) == before
+    assert "pyharness diff " in page.inner_text("#command")
+    page.click("button[type=reset]")
+    whole = {n: f.counts().get("SUCCESS", 0) for (n, c), f in atlas.folds.items() if c == call}
+    assert shown(page)[0][1] == whole[atlas.names[0]]
+    assert shown(page)[-1][1] == whole[atlas.names[-1]]
+    assert page.said == []
+    assert all(url.startswith(("file:", "about:")) for url in page.asked)
+
+
+def test_one_problem_has_its_status(page: Any, atlas: Atlas) -> None:
+    (grid,) = [g for g in atlas.space.grids if g.call.name == "cudnnRNNSetClip_v9"]
+    words = "&".join(f"{n}={w}" for n, w in grid.words(0).items())
+    page.goto(f"{(COMMITTED / 'history.html').as_uri()}#{grid.call.name}&{words}")
+    told = [row.inner_text() for row in page.query_selector_all("#spans tr")]
+    assert "no such call" in told[0]  # before 9.0
+    status = atlas.folds[atlas.names[-1], grid.call.name].status(grid.digits(0))
+    assert status in told[-1]
+    width = page.evaluate("[document.body.scrollWidth, innerWidth]")
+    assert width[0] <= width[1]  # nothing sticks out on a phone
+
+
+def test_it_is_small_needs_no_network_and_is_of_the_tables(atlas: Atlas) -> None:
+    text = (COMMITTED / "history.html").read_text()
+    assert len(text) < 150_000
+    assert not re.search(r"(src|href)=.?https?:", text)
+    data = json.loads(text.split('id="answers">')[1].split("</script>")[0])
+    assert {k: data[k] for k in ("releases", "calls")} == {
+        k: v for k, v in history_data(atlas).items() if k in ("releases", "calls")
+    }
+    assert data["presets"][DATA] == "data-full"
+    hostile = {**history_data(atlas), "space": "</script><b>"}
+    assert "</script><b>" not in render_history(hostile, [], {})
+
+
+def test_the_picture_has_every_release_of_every_set(atlas: Atlas) -> None:
+    rows = fate_rows(atlas)
+    totals = {
+        (name, call): sum(
+            r["problems"] for r in rows
+            if (r["release"], r["call"], r["accepted"]) == (name, call, "yes")
+        )
+        for name, call in atlas.folds
+    }  # fmt: skip
+    assert totals == {key: f.counts().get("SUCCESS", 0) for key, f in atlas.folds.items()}
+    spec = history_chart(rows).to_dict()
+    data = [panel["data"] for panel in spec["vconcat"]]
+    drawn = [r for d in data for r in (d.get("values") or spec["datasets"][d["name"]])]
+    calls = {r["call"] for r in rows if r["accepted"] == "no"}
+    kept = [r for r in rows if r["call"] in calls]
+    assert len(drawn) == len(kept)
+    assert [r["accepted"] for r in drawn] == [r["accepted"] for r in kept]
+    steady = [r for r in rows if r["call"] not in calls]
+    assert "no release changed" in json.dumps(history_chart(steady).to_dict())
