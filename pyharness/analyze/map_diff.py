@@ -10,6 +10,7 @@ from typing import Any
 from pyharness.analyze.comparison import CHANGES, Comparison
 from pyharness.analyze.cost_changes import CostChange
 from pyharness.analyze.drift_changes import DRIFT_CHANGES, DriftChanges
+from pyharness.analyze.partition import Partition
 from pyharness.spec.enums import ENUM_TYPES, appeared
 from pyharness.spec.statuses import known_statuses
 
@@ -33,6 +34,7 @@ class CallDiff:
     ``rows``      problems compared.
     ``only_a``    axis to the values that only the older map has; ``only_b`` likewise.
     ``axes``      values of each axis that were compared, by label.
+    ``folds``     of each side the status codes, folded, and the name of each code.
     """
 
     call: str
@@ -42,6 +44,7 @@ class CallDiff:
     only_a: dict[str, list[str]]
     only_b: dict[str, list[str]]
     comparison: Comparison
+    folds: list[tuple[Partition, list[str]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

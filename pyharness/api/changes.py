@@ -18,7 +18,9 @@ from pyharness.errors import UsageError
 from pyharness.space.grid import from_labels
 from pyharness.spec.columns import AXIS_COLUMNS
 from pyharness.spec.tables import TABLES
+from pyharness.store.atlas import FoldedGrid
 from pyharness.store.files import replacing, write_json
+from pyharness.store.folds import write_folds
 from pyharness.store.grid_columns import GridColumns
 from pyharness.store.schema import table_schema
 
@@ -27,7 +29,7 @@ _AXES = {c.name for c in AXIS_COLUMNS}
 
 
 def write_diff(diff: MapDiff, text: str, data: dict[str, Any], folder: Path) -> None:
-    """Writes all that a diff leaves: changes.parquet, diff.txt and diff.json.
+    """Writes all that a diff leaves: changes.parquet, both maps folded, diff.txt and diff.json.
 
     ``text``, ``data``  the diff in words and as plain data, see present.diff.
     Raises  UsageError if the folder holds a map or a diff of something else; HarnessError if the
@@ -35,9 +37,20 @@ def write_diff(diff: MapDiff, text: str, data: dict[str, Any], folder: Path) -> 
     """
     refuse_other(folder, data)
     write_changes(diff, folder)
+    write_folds(_folds(diff), folder)
     with replacing(folder / "diff.txt") as scratch:
         scratch.write_text(text + "\n", "utf-8")
     write_json(folder / "diff.json", data)
+
+
+def _folds(diff: MapDiff) -> list[tuple[str, FoldedGrid]]:
+    """The answers of both sides, over the problems compared."""
+    return [
+        (release, FoldedGrid(from_labels(c.call, c.axes), part.classes, part.quotient, names))
+        for side, release in enumerate((diff.release_a, diff.release_b))
+        for c in diff.calls
+        for part, names in c.folds[side : side + 1]
+    ]
 
 
 def refuse_other(folder: Path, data: Mapping[str, Any] | None) -> None:

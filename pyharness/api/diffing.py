@@ -21,6 +21,7 @@ from pyharness.analyze.map_diff import (
     compare_enumerators,
     compare_reason_texts,
 )
+from pyharness.analyze.partition import partition
 from pyharness.api.folder import writable_folder
 from pyharness.api.mapping import MapOptions, Reasons, map_release
 from pyharness.api.progress import Progress, fetching, silent
@@ -209,6 +210,7 @@ def diff_call(a: GridStatuses, b: GridStatuses) -> tuple[CallDiff, dict[str, NDA
         only_a,
         only_b,
         comparison,
+        [(partition(own.codes), said.names) for own, said in ((side_a, a), (side_b, b))],
     )
     return diff, pick(_alike(side_a, side_b), [_ACCEPTED], [_REFUSED])
 

@@ -1,0 +1,121 @@
+"""The sides of a report: whose rows stand beside each other, and how each is called."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyharness.present.report.model import REPEAT, Row, Source
+
+# The command whose row it is, by table.
+_COMMANDS = {
+    "timings": "bench",
+    "memory": "memory",
+    "repeatability": "determinism",
+    "trade_offs": "determinism",
+    "accuracy": "accuracy",
+    "equivalences": "check",
+    "stages": "try",
+    "validity": "try",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The rows that a release has in a table; each with what repeats it.
+
+    ``label``  the release, with the folder where several folders have it.
+    """
+
+    label: str
+    rows: Sequence[Row]
+
+
+def sides(sources: Sequence[Source], table: str) -> list[Side]:
+    """One side for each folder and release that has rows of a table, in the order given."""
+    found: list[tuple[str, Source, list[Row]]] = []
+    for source in sources:
+        by_release: dict[str, list[Row]] = {}
+        for row in source.tables.get(table, ()):
+            label = row.get("release") or "by formula"
+            by_release.setdefault(label, []).append(_repeatable(row, source, table))
+        found += [(release, source, rows) for release, rows in by_release.items()]
+    names = [release for release, _, _ in found]
+    return [
+        Side(release if names.count(release) == 1 else f"{release} ({source.title})", rows)
+        for release, source, rows in found
+    ]
+
+
+def all_rows(sides_of: Sequence[Side]) -> list[Row]:
+    """The rows of all sides, each with its side's label as ``side``."""
+    return [{**row, "side": side.label} for side in sides_of for row in side.rows]
+
+
+def _repeatable(row: Row, source: Source, table: str) -> Row:
+    """A row with the command that makes it again."""
+    words = row.get("problem")
+    if words is None or table not in _COMMANDS:
+        return row
+    asked = _asked(source, row.get("release"))
+    side = f" --cudnn {shlex.quote(asked)}" if asked else ""
+    return {**row, REPEAT: f"pyharness {_COMMANDS[table]}{side} {words}".rstrip()}
+
+
+def _asked(source: Source, release: str | None) -> str | None:
+    """The release as it was asked for; what a row calls it where the folder does not say."""
+    for told in (source.run.get("release"), *(source.run.get("releases") or ())):
+        if isinstance(told, Mapping) and told.get("name") == release and told.get("asked"):
+            return str(told["asked"])
+    return release
+
+
+def labelled(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], str]:
+    """Rows with a ``label``: the problem's name, or its words but those that all problems have.
+
+    Returns  the rows, and a sentence with the words that were left out.
+    """
+    asked = [row["problem"] or "" for row in rows if row.get("name") in (None, row["problem"])]
+    split = [text.split() for text in dict.fromkeys(asked)]
+    shared = [word for word in split[0] if all(word in words for words in split)] if split else []
+    if len(split) < 2:
+        shared = []
+
+    def label(row: Row) -> str:
+        if row.get("name") not in (None, row["problem"]):
+            return str(row["name"])
+        own = [word for word in (row["problem"] or "").split() if word not in shared]
+        return " ".join(own) or "every axis at its default"
+
+    note = f"Every problem: {' '.join(shared)}." if shared else ""
+    return [{**row, "label": label(row)} for row in rows], note
+
+
+def commands(sources: Sequence[Source], table: str) -> list[str]:
+    """What made the folders that have rows of a table, as it was typed."""
+    found = [typed(s.run) for s in sources if s.tables.get(table)]
+    return list(dict.fromkeys(c for c in found if c))
+
+
+def typed(run: Mapping[str, Any]) -> str:
+    """The command of a run, if its folder keeps it."""
+    argv = run.get("argv") or []
+    if len(argv) < 2 or argv[0] == "-c":
+        return ""
+    return "pyharness " + shlex.join(str(word) for word in argv[1:])
+
+
+def paired(sides_of: Sequence[Side], key: Sequence[str]) -> Iterator[tuple[Row, list[Row | None]]]:
+    """Rows of all sides that share a key, beside each other; None where a side lacks one.
+
+    Returns  the first of them, and one for each side.
+    """
+    places: dict[tuple[Any, ...], list[Row | None]] = {}
+    for place, side in enumerate(sides_of):
+        for row in side.rows:
+            own = places.setdefault(tuple(row.get(k) for k in key), [None] * len(sides_of))
+            own[place] = row
+    for rows in places.values():
+        yield next(r for r in rows if r is not None), rows

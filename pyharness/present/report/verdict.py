@@ -1,0 +1,225 @@
+"""The top of a report: an upgrade's verdict, question by question, and what changed in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyharness.present.report.model import Card, Section, Source, Step, Tone
+from pyharness.present.report.words import tone, words
+from pyharness.present.units import count_text
+
+_SECTIONS = {
+    "validity": "validity",
+    "time": "time",
+    "memory": "memory",
+    "repeatability": "repeatability",
+    "accuracy": "accuracy",
+}
+_MOST_FINDINGS, _MOST_CONDITIONS = 40, 12
+_COUNTED = {  # where a change's own word does not read well behind a number
+    "newly_failed": "newly failing",
+    "call_removed": "calls gone",
+    "call_added": "calls new",
+    "other_status": "refused with another status",
+    "other_reason": "refused for another reason",
+    "lost": "no longer repeatable",
+    "gained": "repeatable now",
+    "newly_beyond": "newly beyond the threshold",
+}
+_ORDER = (  # what is worse first
+    *("newly_refused", "newly_failed", "call_removed", "newly_accepted", "no_longer_failed"),
+    *("call_added", "other_status", "other_reason"),
+)
+_NEVER = {"host": ("newly_refused", "newly_failed"), "device": ()}
+
+
+def headline(source: Source) -> tuple[str, str]:
+    """The word of an upgrade's gate, and the verdict in a sentence."""
+    gate = source.data["gate"]
+    told = [r for r in gate["requirements"] if r["word"] == gate["word"]]
+    missing = sum(q["word"] == "not_measured" for q in source.data["questions"])
+    rest = f"; {count_text(missing, 'question')} of 5 not measured" if missing else ""
+    if not gate["requirements"]:
+        return "not_judged", "The gate asks for nothing: what changed is below."
+    if gate["word"] == "passed":
+        return "passed", f"Nothing is worse by the gate{rest}."
+    if gate["word"] == "failed":
+        return "failed", f"By the gate: {'; '.join(map(_broken, told))}."
+    why = "; ".join(dict.fromkeys(r["why"] for r in told if r["why"]))
+    return "inconclusive", f"{why or 'Too little was compared'}."
+
+
+def _broken(requirement: Mapping[str, Any]) -> str:
+    question, _, change = requirement["key"].partition(".")
+    of = " of the log" if requirement["scope"] == "log" else ""
+    noun = "call" if change.startswith("call_") else "problem" if question == "validity" else "case"
+    return f"{count_text(requirement['found'], noun)}{of} {_changed(change)}"
+
+
+def gate_rows(source: Source) -> list[dict[str, Any]]:
+    """The lines of the gate, as a person reads them."""
+    rows = []
+    for r in source.data["gate"]["requirements"]:
+        what = r["key"].replace("_", " ").replace(".", ": ")
+        limit = r.get("limit")
+        rows.append(
+            {
+                "what": what + (f", {100 * limit:g} % at most" if limit is not None else ""),
+                "where": "the log" if r["scope"] == "log" else "all that was tried",
+                "word": r["word"],
+                "found": r["found"],
+                "why": r["why"],
+            }
+        )
+    return rows
+
+
+def cards(source: Source) -> list[Card]:
+    """The questions of an upgrade with their answers."""
+    return [
+        Card(
+            q["question"],
+            q["word"],
+            [_told(e) for e in q["evidence"]] or [q["why"]],
+            _SECTIONS[q["question"]],
+        )
+        for q in source.data["questions"]
+    ]
+
+
+def _changed(change: str) -> str:
+    return _COUNTED.get(change, words(change))
+
+
+def _told(evidence: Mapping[str, Any]) -> str:
+    """What one source of problems says, zeros that matter included."""
+    counts = evidence["counts"]
+    said = [f"{n:,} {_changed(c)}" for c, n in counts.items()]
+    asked = _NEVER.get(evidence.get("source", "host"), ())
+    if none := [_changed(c) for c in asked if c not in counts]:
+        said.append(f"none {' or '.join(none)}")
+    if not said:
+        said.append("no bit differs" if evidence.get("part") == "drift" else "no change")
+    if evidence["unanswered"]:
+        said.append(f"{evidence['unanswered']:,} could not be asked")
+    if left := evidence.get("left"):
+        said.append(f"{left:,} not tried: the budget ended")
+    where = "the log" if evidence["scope"] == "log" else evidence["what"]
+    part = evidence.get("part", "")
+    name = where if part in ("", "diff", "replay") else f"{part}, {where}"
+    compared = count_text(evidence["compared"], evidence.get("unit", "problem"))
+    return f"{name}: {compared} compared; {', '.join(said)}"
+
+
+def change_section(upgrades: Sequence[Source], diffs: Sequence[Source]) -> Section | None:
+    """What changed, in words: from the verdict where there is one, else from the diffs."""
+    steps: list[Step] = []
+    commands: list[str] = []
+    lead: list[str] = []
+    for source in upgrades:
+        for question in source.data["questions"]:
+            for evidence in question["evidence"]:
+                steps += _evidence_steps(question["question"], evidence)
+                commands += evidence["commands"]
+                lead += [f"Note: {note}" for note in evidence["notes"]]
+            commands += question["commands"]
+    for source in diffs if not upgrades else ():
+        steps += _diff_steps(source.data)
+        commands.append(diff_command(source.data))
+        lead += [f"Note: {note}" for note in source.data["notes"]]
+    if not upgrades and not diffs:
+        return None
+    if not steps:
+        lead.insert(0, "Nothing changed in what was compared.")
+    return Section("changes", "What changed", lead, steps, commands=list(dict.fromkeys(commands)))
+
+
+def _evidence_steps(question: str, evidence: Mapping[str, Any]) -> Iterator[Step]:
+    findings = evidence["findings"]
+    for change, count in evidence["counts"].items():
+        own = [f for f in findings if f["change"] == change]
+        heading = f"{question.capitalize()}: {count:,} {_changed(change)}"
+        for place, finding in enumerate(own[:_MOST_FINDINGS]):
+            yield Step(heading, _tone(finding), _finding(finding), finding["conditions"])
+            if place + 1 == _MOST_FINDINGS and len(own) > _MOST_FINDINGS:
+                more = f"and {len(own) - _MOST_FINDINGS:,} more: upgrade.json has them all"
+                yield Step(heading, "plain", more)
+        if not own:
+            yield Step(heading, tone(change), "")
+
+
+def _tone(finding: Mapping[str, Any]) -> Tone:
+    if finding["for_worse"]:
+        return "bad"
+    neutral = finding["change"] in ("other_status", "shifted", "drifted")
+    return "plain" if neutral else "good"
+
+
+def _finding(finding: Mapping[str, Any]) -> str:
+    step = f"{finding['before']} → {finding['after']}"
+    who = finding.get("name") or finding["problem"]
+    what = [finding["call"]] if finding["call"] else []
+    if who:
+        values = finding.get("values") or {}
+        where = [str(v) for k in ("pass", "mode", "buffer", "condition") if (v := values.get(k))]
+        times = [count_text(finding["times"], "call") + " of the log"] if finding["times"] else []
+        return ", ".join([who, *where, *times, *what]) + f": {step}"
+    if finding["problems"]:
+        what.append(count_text(finding["problems"], "problem"))
+    return f"{', '.join(what)}: {step}"
+
+
+def diff_told(data: Mapping[str, Any]) -> str:
+    """What a diff found, as one sentence."""
+    counts = diff_counts(data)
+    none = [_changed(c) for c in ("newly_refused", "newly_failed") if c not in counts]
+    said = [f"{n:,} {_changed(c)}" for c, n in counts.items()]
+    said += [f"none {' or '.join(none)}"] if none else []
+    compared = f"{count_text(data['problems'], 'problem')} of {data['space']} compared"
+    return f"{data['release_a']} → {data['release_b']}: {compared}; {', '.join(said)}."
+
+
+def diff_counts(data: Mapping[str, Any]) -> dict[str, int]:
+    """Change to problems of a diff."""
+    counts: dict[str, int] = {}
+    for call in data["calls"]:
+        for group in call["changes"]:
+            counts[group["change"]] = counts.get(group["change"], 0) + group["problems"]
+    for change in ("call_removed", "call_added"):
+        if names := data[{"call_removed": "calls_removed", "call_added": "calls_added"}[change]]:
+            counts[change] = len(names)
+    return {change: counts[change] for change in _ORDER if change in counts}
+
+
+def diff_command(data: Mapping[str, Any]) -> str:
+    """What makes a diff again."""
+    return f"pyharness diff {data['release_a']} {data['release_b']} --preset {data['space']}"
+
+
+def _diff_steps(data: Mapping[str, Any]) -> Iterator[Step]:
+    counts = diff_counts(data)
+    for change, count in counts.items():
+        heading = f"Validity: {count:,} {_changed(change)}"
+        for call in data["calls"]:
+            for group in call["changes"]:
+                if group["change"] == change:
+                    yield Step(heading, tone(change), _group(call, group), group["words"])
+    for what in ("calls_removed", "calls_added", "enumerators_removed", "enumerators_added"):
+        if names := data[what]:
+            kind: Tone = "bad" if what == "calls_removed" else "plain"
+            yield Step(what.replace("_", " ").capitalize(), kind, ", ".join(names))
+    if slower := [c for c in data["costs"] if c["verdict"] in ("slower", "faster")]:
+        for c in slower:
+            ratio = "" if c["ratio"] is None else f", {c['ratio']:.2f} times the host's time"
+            what = f"{c['call']}, {c['answer']} problems{ratio}"
+            yield Step("Cost of a call on the host", tone(c["verdict"]), f"{c['verdict']}: {what}")
+
+
+def _group(call: Mapping[str, Any], group: Mapping[str, Any]) -> str:
+    if group["change"] == "other_reason":
+        step = f"{group['reason_a'] or '(no word)'} → {group['reason_b'] or '(no word)'}"
+        step = f"{group['status_a']}: {step}"
+    else:
+        step = f"{group['status_a'] or 'failed'} → {group['status_b'] or 'failed'}"
+    return f"{call['call']}, {group['problems']:,} of {call['problems']:,} problems: {step}"
