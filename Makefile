@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 BUILD := build/cpp
 SOURCES := $(shell find csrc -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
 
-.PHONY: run test lint types test-python test-cpp install clean
+.PHONY: run test lint types docs test-python test-cpp install clean
 
+# Worse (3) is an answer, and so is that it cannot be told (4): neither is an error of make.
 run: $(VENV)/.installed
-	$(BIN)/pyharness diff 9.12.0.46 9.13.0.50
+	$(BIN)/pyharness upgrade 9.12.0.46 latest || case $$? in 3 | 4) ;; *) exit 1 ;; esac
 
-test: lint types test-cpp test-python
+test: lint types docs test-cpp test-python
 
 lint: $(VENV)/.tools
 	$(BIN)/ruff check .
@@ -19,6 +20,9 @@ lint: $(VENV)/.tools
 
 types: $(VENV)/.tools
 	$(BIN)/mypy
+
+docs: $(VENV)/.tools
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 test-python: $(VENV)/.tools
 	$(BIN)/pytest -n 2 $(PYTEST)

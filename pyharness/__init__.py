@@ -1,8 +1,9 @@
 """pyharness: the test bench for cuDNN's RNN API.
 
 ``pyharness.map``, ``diff``, ``try_problem``, ``explain`` and ``since``, and on a GPU ``bench``,
-``memory``, ``determinism``, ``accuracy``, ``drift``, ``check`` and ``soak`` do from Python what the
-commands do; they load only when they are used, and the compiled part only when a library is tried.
+``memory``, ``determinism``, ``accuracy``, ``drift``, ``check``, ``soak`` and ``time_change``, and
+``upgrade`` with or without one do from Python what the commands do; they load only when they are
+used, and the compiled part only when a library is tried.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
         memory,
         soak,
     )
+    from pyharness.api.public_upgrade import time_change, upgrade
 
 __version__ = "0.1.0"
 _HOST = ("diff", "explain", "map", "since", "try_problem")
 _DEVICE = ("accuracy", "bench", "check", "determinism", "drift", "memory", "soak")
+_UPGRADE = ("time_change", "upgrade")
 __all__ = [
     "HarnessError",
     "UsageError",
@@ -41,7 +44,9 @@ __all__ = [
     "memory",
     "since",
     "soak",
+    "time_change",
     "try_problem",
+    "upgrade",
 ]
 
 
@@ -54,6 +59,10 @@ def __getattr__(name: str) -> Any:
         from pyharness.api import public_device  # noqa: PLC0415
 
         return getattr(public_device, name)
+    if name in _UPGRADE:
+        from pyharness.api import public_upgrade  # noqa: PLC0415
+
+        return getattr(public_upgrade, name)
     raise AttributeError(f"module 'pyharness' has no attribute {name!r}")
 
 

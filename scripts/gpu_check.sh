@@ -13,7 +13,7 @@
 #   PYHARNESS_CHECK_SECONDS      time for everything together (default 560)
 #   PYHARNESS_CHECK_SIZE=short   a part of each step
 #   PYHARNESS_CHECK_STEPS        the steps to take (default: build tests doctor stages bench deepbench
-#                                memory repeat accuracy check soak)
+#                                memory repeat accuracy check soak upgrade)
 #   PYHARNESS_LIBCUDA            another libcuda
 set -euo pipefail
 
@@ -26,7 +26,7 @@ cudnn=${PYHARNESS_CHECK_CUDNN:-installed}
 peer_device=${PYHARNESS_CHECK_PEER_DEVICE:-cuda}
 total=${PYHARNESS_CHECK_SECONDS:-560}
 size=${PYHARNESS_CHECK_SIZE:-full}
-steps=${PYHARNESS_CHECK_STEPS:-build tests doctor stages bench deepbench memory repeat accuracy check soak}
+steps=${PYHARNESS_CHECK_STEPS:-build tests doctor stages bench deepbench memory repeat accuracy check soak upgrade}
 export PYHARNESS_CHECK_CUDNN=$cudnn PYHARNESS_CHECK_SIZE=$size
 
 # What each step takes.
@@ -40,6 +40,7 @@ case $size in
     weighed=(--preset smoke)
     looked=(--preset smoke)
     runs=20
+    raised=(--problems smoke/cells-lstm-float --budget 45s)
     soaked=(--preset smoke --minutes 0.5)
     ;;
   short)
@@ -52,6 +53,8 @@ case $size in
     looked=(--preset 'smoke/cells-lstm-float' --axis hidden_size=8 --axis max_seq_length=4)
     looked+=(--axis batch_size=2)
     runs=2
+    raised=(--problems 'smoke/cells-lstm-float hidden_size=8 max_seq_length=4 batch_size=2')
+    raised+=(--budget 40s)
     soaked=("${looked[@]}" --cycles 100)
     ;;
   *)
@@ -144,6 +147,11 @@ step check 60 "${pyharness[@]}" check --cudnn "$cudnn" "${looked[@]}" --timeout 
   --out "$folder/check"
 step soak 60 "${pyharness[@]}" soak --cudnn "$cudnn" "${soaked[@]}" --timeout 30 \
   --out "$folder/soak"
+# To the same release, which is the same: what is told otherwise is a finding, and the budget may end.
+printf '%s = "none"\n' validity.newly_{refused,failed,out_of_memory} validity.call_removed \
+  time.{slower,inconclusive} memory.grown repeatability.lost accuracy.worse >"$folder/gate.toml"
+step upgrade 160 "${pyharness[@]}" upgrade "$cudnn" "$cudnn" --preset clip "${raised[@]}" \
+  --gate "$folder/gate.toml" --timeout 30 --maps "$folder/maps" --out "$folder/upgrade"
 
 code=0
 summary write "$folder" || code=1

@@ -228,6 +228,14 @@ def tell_verdicts(step: Step, folder: Path) -> None:
             step.lines.append(f"- {what}: {', '.join(f'{n} {v}' for v, n in counts.items())}")
 
 
+def tell_upgrade(step: Step, folder: Path) -> None:
+    """The verdict on each question, and what found no time."""
+    tell_runs(step, folder)
+    data = json.loads((folder / step.name / "upgrade.json").read_text("utf-8"))
+    step.lines += [f"- {q['question']}: {q['word']}" for q in data["questions"]]
+    step.lines += [f"- {p['part']}: {p['why']}" for p in data["parts"] if p["why"]]
+
+
 def tell_soak(step: Step, folder: Path) -> None:
     """What is said of each kind of memory."""
     tell_runs(step, folder)
@@ -247,6 +255,7 @@ TELLERS = {
     "repeat": tell_verdicts,
     "accuracy": tell_verdicts,
     "check": tell_verdicts,
+    "upgrade": tell_upgrade,
     "soak": tell_soak,
 }
 

@@ -52,14 +52,21 @@ def changes_of(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def _step(row: Mapping[str, Any]) -> str | None:
     """What the step from the older to the newer end of a pass is called; None if it is none."""
-    before, now = row["outcome_a"], row["outcome_b"]
-    if "skipped" in (before, now):
+    return step_of((row["outcome_a"], row["status_a"]), (row["outcome_b"], row["status_b"]))
+
+
+def step_of(before: tuple[str, str | None], now: tuple[str, str | None]) -> str | None:
+    """What the step from one end to another is called, each outcome and status.
+
+    Returns  None if it is none, or one of them was not tried.
+    """
+    outcomes = (before[0], now[0])
+    if "skipped" in outcomes:
         return None
-    short = [outcome == "out_of_memory" for outcome in (before, now)]
-    if any(short):
-        if all(short):
-            return None
+    short = [outcome == "out_of_memory" for outcome in outcomes]
+    if all(short):
+        return None
+    if any(short) and "passed" in outcomes:
         return "newly_out_of_memory" if short[1] else "no_longer_out_of_memory"
-    ends = [(row["outcome_a"], row["status_a"]), (row["outcome_b"], row["status_b"])]
-    a, b = (None if outcome == "failed" else status for outcome, status in ends)
+    a, b = (None if out == "failed" else status or out for out, status in (before, now))
     return change_of(a, b)

@@ -1,40 +1,62 @@
-"""What an upgrade changes, question by question: evidence in, verdicts out, and the gate's word."""
+"""What an upgrade changes, question by question: what is said of it, and the words for that."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from pyharness.analyze.map_diff import MapDiff
 from pyharness.spec.gate import Gate
-from pyharness.spec.problem import CallResult, Problem
-from pyharness.spec.recording import Recorded, Replay
+from pyharness.spec.problem import Problem
 
 Word = Literal["better", "same", "worse", "mixed", "not_measured", "inconclusive"]
+EvidenceWord = Word | Literal["other_bits"]  # of drift, which is no judgement
 GateWord = Literal["passed", "failed", "inconclusive"]
+Part = Literal["replay", "diff", "stages", "time", "memory", "determinism", "accuracy", "drift"]
+PartState = Literal["complete", "out_of_time", "not_begun", "stopped"]
+Where = Literal["log", "space", "problems"]
 QUESTIONS = ("validity", "time", "memory", "repeatability", "accuracy")
-FOR_WORSE = ("newly_refused", "newly_failed", "call_removed")
-FOR_BETTER = ("newly_accepted", "no_longer_failed", "call_added")
-_BECAME = {
-    "unsupported": "newly_refused",
-    "passed": "newly_accepted",
-    "failed": "newly_failed",
-}
-CHANGES = (*FOR_WORSE, *FOR_BETTER, "other_status")  # the last is refused before and after
+# In each list what is told first.
+FOR_WORSE = (
+    "newly_refused",
+    "newly_failed",
+    "newly_out_of_memory",
+    "call_removed",
+    "slower",
+    "grown",
+    "lost",
+    "newly_beyond",
+    "less_accurate",
+)
+FOR_BETTER = (
+    "newly_accepted",
+    "no_longer_failed",
+    "no_longer_out_of_memory",
+    "call_added",
+    "faster",
+    "shrunk",
+    "gained",
+    "no_longer_beyond",
+    "more_accurate",
+)
+# Refused as before; too noisy to tell; the same bytes in all, in other parts; other bits.
+NEITHER = ("other_status", "inconclusive", "shifted", "drifted")
+CHANGES = (*FOR_WORSE, *FOR_BETTER, *NEITHER)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Problems that changed in the same way.
 
-    ``call``        the function of cuDNN that answers otherwise.
+    ``call``        the function of cuDNN that answers otherwise; empty where it is about none.
     ``problems``    how many; 0 where the call itself came or went.
-    ``before``      the status and its reason, or that it failed; ``after`` likewise.
-    ``conditions``  conjunctions whose union is exactly these problems; empty for one of a log.
-    ``problem``     the one of a log; None for problems of a space.
+    ``before``      the status and its reason, or what was measured; ``after`` likewise.
+    ``conditions``  conjunctions whose union is exactly these problems; empty for a single one.
+    ``problem``     the single one; None for problems of a space.
     ``times``       how often a log has it.
+    ``name``        that a set of problems has for it.
+    ``values``      what was measured, as spec/*_tables.py name it, with _a and _b for the releases.
     """
 
     change: str
@@ -45,34 +67,60 @@ class Finding:
     conditions: list[str] = field(default_factory=list)
     problem: Problem | None = None
     times: int = 0
+    name: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What one source of problems says of both releases.
 
-    ``scope``       log, or space.
-    ``what``        the space's name, or the logs.
+    ``what``        the space's or set's name, or the logs.
     ``compared``    problems that both releases answered.
-    ``unanswered``  problems that one of them was not asked, because the call cannot be made.
+    ``unanswered``  problems of which one of them, or the numbers, say nothing.
     ``counts``      change to problems, or to calls of the API, for those that occur.
     ``commands``    what repeats it, and what says more.
     ``notes``       what else a reader should know.
+    ``unit``        what is counted: a case is a problem, pass and mode.
+    ``left``        problems that were not tried: the time had ended, or the release gave up.
+    ``why_left``    that, in words.
     """
 
-    scope: Literal["log", "space"]
+    part: Part
+    scope: Where
     what: str
     compared: int
     unanswered: int
-    counts: dict[str, int]
+    counts: Mapping[str, int]
     findings: list[Finding]
     commands: list[str]
     notes: list[str]
+    unit: Literal["problem", "case"] = "problem"
+    left: int = 0
+    why_left: str = ""
 
     @property
-    def word(self) -> Word:
+    def word(self) -> EvidenceWord:
         """The verdict of this source alone."""
-        return _word(self.counts, self.compared, self.unanswered)
+        if self.part == "drift" and self.counts.get("drifted"):
+            return "other_bits"
+        return _word([self])
+
+    @property
+    def untold(self) -> str:
+        """What it leaves open, in words; empty for nothing."""
+        told = []
+        if self.unanswered:
+            tried = self.compared + self.unanswered
+            told.append(f"{self.unanswered:,} of {tried:,} {self.unit}s of {self.what} {_MISSED}")
+        if self.left:
+            told.append(self.why_left)
+        if not told and not self.compared:
+            told.append(f"no {self.unit} of {self.what} was compared")
+        return "; ".join(told)
+
+
+_MISSED = "cannot be told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +142,51 @@ class Verdict:
 class Requirement:
     """One line of the gate and what became of it.
 
-    ``found``  problems, or calls of the API, that changed so.
+    ``found``  problems, cases or calls of the API that changed so.
     ``why``    why it cannot be told; empty where it can.
     """
 
     key: str
     scope: str
+    limit: float | None
     found: int
     word: GateWord
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartRun:
+    """What the time went into.
+
+    ``share_s``   that it was given, with what the parts before it left over.
+    ``problems``  that there are; ``done``: of them on both releases.
+    ``state``     complete, out_of_time, not_begun, or stopped; ``why``: where not complete.
+    ``folders``   of its tables, in the upgrade's.
+    """
+
+    part: Part
+    share_s: float
+    spent_s: float
+    problems: int
+    done: int
+    state: PartState
+    why: str
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnGpu:
+    """A device that was there, and what was run on it.
+
+    ``device``  the facts as a manifest has them; the name alone where no part could open it.
+    ``what``    the name of the problems; ``scope``: whose they are.
+    """
+
+    device: Mapping[str, Any]
+    what: str
+    scope: Where
+    problems: int
+    parts: list[PartRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +194,7 @@ class Upgrade:
     """All that can be said of raising a pin from ``release_a`` to ``release_b``.
 
     ``verdicts``  one a question of QUESTIONS.
+    ``gpu``       None where the host alone was asked.
     """
 
     release_a: str
@@ -117,6 +202,9 @@ class Upgrade:
     gate: Gate
     requirements: list[Requirement]
     verdicts: list[Verdict]
+    gpu: OnGpu | None = None
+    budget_s: float = 0.0
+    spent_s: float = 0.0
 
     @property
     def word(self) -> GateWord:
@@ -127,131 +215,28 @@ class Upgrade:
         return "inconclusive" if "inconclusive" in words else "passed"
 
 
-def evidence_of_map(diff: MapDiff, commands: list[str]) -> Evidence:
-    """What the maps of both releases say."""
-    counts = {change: n for change in CHANGES if (n := diff.count(change))}
-    findings = [
-        Finding(
-            group.change,
-            call.call,
-            group.rows,
-            _said(group.status_a, None),
-            _said(group.status_b, None),
-            group.words,
-        )
-        for call in diff.calls
-        for group in call.comparison.groups
-        if group.change in CHANGES
-    ]
-    for change, names in (("call_removed", diff.calls_removed), ("call_added", diff.calls_added)):
-        there = {"call_removed": ("there", "gone"), "call_added": ("not there", "there")}[change]
-        findings += [Finding(change, name, 0, *there) for name in names]
-    ordered = _in_order(findings)
-    return Evidence("space", diff.space, diff.rows, 0, counts, ordered, commands, list(diff.notes))
+def verdict_of(question: str, evidence: Sequence[Evidence]) -> Verdict:
+    """The verdict on a question, over all sources; other bits alone are no judgement."""
+    judged = [e for e in evidence if e.part != "drift"]
+    return Verdict(question, _word(judged), list(evidence))
 
 
-def evidence_of_log(replay: Replay, commands: list[str]) -> Evidence:
-    """What both releases say of the problems that logs hold, on the host.
-
-    ``replay``  of the older release, then the newer.
-    """
-    findings: list[Finding] = []
-    unanswered = 0
-    for recorded in replay.recording.problems:
-        if not all(_asked(replay, side, recorded.order) for side in (0, 1)):
-            unanswered += 1
-        elif (finding := _log_finding(replay, recorded)) is not None:
-            findings.append(finding)
-    counts = Counter(f.change for f in findings)
-    recording = replay.recording
-    notes = [f"{n:,} calls were not read: {why}" for why, n in recording.not_held.items()]
-    if recording.incomplete:
-        notes.append(f"{recording.incomplete:,} entries are cut or torn, and were not read")
-    return Evidence(
-        "log",
-        ", ".join(recording.files),
-        len(recording.problems) - unanswered,
-        unanswered,
-        {change: counts[change] for change in CHANGES if counts[change]},
-        _in_order(findings),
-        commands,
-        notes + recording.notes,
-    )
-
-
-def validity(evidence: Sequence[Evidence]) -> Verdict:
-    """The verdict on what is accepted, over all sources."""
+def _word(evidence: Sequence[Evidence]) -> Word:
     counts: Counter[str] = Counter()
     for source in evidence:
         counts.update(source.counts)
-    word = _word(counts, min(e.compared for e in evidence), sum(e.unanswered for e in evidence))
-    return Verdict("validity", word, list(evidence))
-
-
-def judge(gate: Gate, evidence: Sequence[Evidence]) -> list[Requirement]:
-    """What becomes of each line of a gate; those that ask for nothing are left out."""
-    found = []
-    for name, scope in gate.validity.items():
-        if scope == "none":
-            continue
-        sources = [e for e in evidence if scope in ("any", e.scope)]
-        count = sum(e.counts.get(name, 0) for e in sources)
-        why = "" if count else "; ".join(filter(None, map(_untold, sources)))
-        word: GateWord = "failed" if count else "inconclusive" if why else "passed"
-        found.append(Requirement(f"validity.{name}", scope, count, word, why))
-    return found
-
-
-def _untold(source: Evidence) -> str:
-    if source.unanswered:
-        tried = source.compared + source.unanswered
-        return f"{source.unanswered:,} of {tried:,} problems of {source.what} cannot be asked"
-    return "" if source.compared else f"no problem of {source.what} was compared"
-
-
-def _word(counts: Mapping[str, int], compared: int, unanswered: int) -> Word:
-    worse, better = (any(counts.get(c) for c in side) for side in (FOR_WORSE, FOR_BETTER))
+    worse, better = (any(counts[c] for c in side) for side in (FOR_WORSE, FOR_BETTER))
     if worse or better:
         return "mixed" if worse and better else "worse" if worse else "better"
-    return "same" if compared and not unanswered else "inconclusive"
+    return "inconclusive" if any(source.untold for source in evidence) else "same"
 
 
-def _in_order(findings: Sequence[Finding]) -> list[Finding]:
+def in_order(findings: Sequence[Finding]) -> list[Finding]:
     """What is worse first; in each kind what is met most often."""
     return sorted(findings, key=lambda f: (CHANGES.index(f.change), -f.times, -f.problems))
 
 
-def _asked(replay: Replay, side: int, order: int) -> bool:
-    """Whether a release answered all that decides on a recorded problem."""
-    outcomes = {r.outcome for r in replay.results[side][order]}
-    return bool(outcomes & {"failed", "unsupported"}) or outcomes == {"passed"}
-
-
-def _log_finding(replay: Replay, recorded: Recorded) -> Finding | None:
-    """How a recorded problem changed; None if both releases say the same of it."""
-    old, new = (_decisive(replay, side, recorded.order) for side in (0, 1))
-    if old.outcome != new.outcome:
-        change = "no_longer_failed" if old.outcome == "failed" else _BECAME[new.outcome]
-    elif old.outcome == "unsupported" and old.status != new.status:
-        change = "other_status"
-    else:
-        return None
-    return Finding(
-        change,
-        (old if new.outcome == "passed" else new).call,
-        1,
-        _said(old.status, old.reason),
-        _said(new.status, new.reason),
-        problem=recorded.problem,
-        times=recorded.count,
-    )
-
-
-def _decisive(replay: Replay, side: int, order: int) -> CallResult:
-    """The first call that a problem fails by; the first of all where it passes."""
-    outcome = replay.host_outcome(side, order)
-    return next(r for r in replay.results[side][order] if r.outcome == outcome)
-
-
-def _said(status: str | None, reason: str | None) -> str:
-    return f"{status or 'failed'}: {reason}" if reason else status or "failed"
+def counted(findings: Sequence[Finding]) -> dict[str, int]:
+    """Change to the number of findings, for those that occur."""
+    counts = Counter(f.change for f in findings)
+    return {change: counts[change] for change in CHANGES if counts[change]}

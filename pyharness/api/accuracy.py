@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,23 @@ def measure_release(
     ordinal: int = 0,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     progress: Progress = silent,
+    deadline: float = inf,
 ) -> AccuracyRun:
     """Runs problems on a device, compares all tensors with float64, writes table and manifest.
 
     Goes on with what an interrupted run left in the folder. After a Ctrl-C the manifest's state is
     ``interrupted``.
 
-    ``out``  the folder; None: one that no other run shares.
-    Raises   UsageError for a folder or device that cannot be used; HarnessError if the device
-             cannot go on or the disk is full: what was found so far is kept then.
+    ``out``       the folder; None: one that no other run shares.
+    ``deadline``  see CaseRun.go.
+    Raises        UsageError for a folder or device that cannot be used; HarnessError if the device
+                  cannot go on or the disk is full: what was found so far is kept then.
     """
     start = partial(open_runner, release, ordinal, timeout_s, set())
     first = start()
     try:
         run = _Measuring(release, problems, out, timeout_s, progress, ordinal, first)
-        run.go(start)
+        run.go(start, deadline)
         return AccuracyRun(run.folder, run.manifest)
     finally:
         first.close()

@@ -25,7 +25,7 @@ from pyharness.spec.problem import Problem
 from pyharness.spec.timed import TIMED_PASSES, TIMING_MODES, stages_of
 
 WARM_S = 0.05
-_NO_CARD = (
+NO_CARD = (
     "NVML does not tell of this card: clocks, temperature, power and throttling are not recorded "
     "(pip install nvidia-ml-py, if it is missing)"
 )
@@ -97,7 +97,7 @@ class ReleaseTimer:
         self.release = {**release_data(release), "name": name, "loaded": number}
         self.device = {**asdict(facts), "ordinal": options.ordinal}
         self._card = open_card(facts.pci_bus_id)
-        self.notes = [] if self._card is not None else [_NO_CARD]
+        self.notes = [] if self._card is not None else [NO_CARD]
 
     def cases(self, problems: Sequence[NamedProblem]) -> Generator[TimedCase]:
         """What each problem comes to; a case that broke its runner is followed by a new one.

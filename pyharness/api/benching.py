@@ -52,10 +52,10 @@ class BenchRun:
     old: bool
 
 
-def new_folder(name: str) -> Path:
-    """A folder for a bench of this set that no other run has: named by the time, in UTC."""
+def new_folder(name: str, results: Path = DEFAULT_BENCHES) -> Path:
+    """A folder for a run over this set that no other run has: named by the time, in UTC."""
     stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
-    return DEFAULT_BENCHES / f"{stamp}-{_plain(name)[:60]}"
+    return results / f"{stamp}-{_plain(name)[:60]}"
 
 
 def bench(

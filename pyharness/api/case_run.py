@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -20,7 +21,7 @@ from pyharness.releases.model import Release, loaded_version
 from pyharness.space.problems import NamedProblem, ProblemSet
 from pyharness.spec.problem import Problem
 from pyharness.store.case_journal import CaseJournal
-from pyharness.store.manifest import Manifest, describe_environment, now
+from pyharness.store.manifest import OUT_OF_TIME, Manifest, describe_environment, now
 from pyharness.store.schema import write_rows
 
 _R = TypeVar("_R", bound=Breakable)
@@ -87,8 +88,12 @@ class CaseRun(ABC, Generic[_R]):
         """
         write_rows(self.folder / f"{self.kind}.parquet", self.kind, rows)
 
-    def go(self, start: Callable[[], _R]) -> None:
-        """Every problem that an earlier run has not done."""
+    def go(self, start: Callable[[], _R], deadline: float = inf) -> None:
+        """Every problem that an earlier run has not done.
+
+        ``deadline``  by time.monotonic(): no problem but the first that is left begins after it;
+                      what is left then makes the state ``out_of_time``, and the same run goes on.
+        """
         with taken(self.folder, self._fresh) as there:
             retry = there.circumstances != self._fresh.circumstances
             if self._begun(there, retry):
@@ -96,7 +101,7 @@ class CaseRun(ABC, Generic[_R]):
                 journal = CaseJournal(self.folder, identity, self.failed if retry else None)
                 self._journal = journal
                 with closing(journal):
-                    if self._sweep(journal, start) == "complete":
+                    if self._sweep(journal, start, deadline) == "complete":
                         journal.remove()
 
     def _begun(self, there: Manifest, retry: bool) -> bool:
@@ -113,7 +118,7 @@ class CaseRun(ABC, Generic[_R]):
         self.manifest.write(self.folder)
         return True
 
-    def _sweep(self, journal: CaseJournal, start: Callable[[], _R]) -> str:
+    def _sweep(self, journal: CaseJournal, start: Callable[[], _R], deadline: float) -> str:
         """Every case that is not in the journal; how it ended."""
         started = time.monotonic()
         left = [p for p in self._problems if p.name not in journal.cases]
@@ -132,7 +137,8 @@ class CaseRun(ABC, Generic[_R]):
         def tick(done: int, total: int) -> None:
             self._progress("cases", before + done, before + total)
 
-        sweep = for_each_case([(i, p.problem) for i, p in enumerate(left)], next_runner, work, tick)
+        cases = [(i, p.problem) for i, p in enumerate(left)]
+        sweep = for_each_case(cases, next_runner, work, tick, deadline)
         try:
             with closing(sweep):
                 for index, _, case in sweep:
@@ -144,7 +150,8 @@ class CaseRun(ABC, Generic[_R]):
             self.manifest.notes.append(str(error))
             self._end("stopped", journal, started)
             raise
-        return self._end("complete", journal, started)
+        whole = all(p.name in journal.cases for p in self._problems)
+        return self._end("complete" if whole else OUT_OF_TIME, journal, started)
 
     def _forget_parts(self, cases: dict[str, Any]) -> None:
         """Drops parts of which the whole is there: there may be many problems."""

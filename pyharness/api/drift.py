@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def drift_between(
     ordinal: int = 0,
     timeout_s: float = DEFAULT_TIMEOUT_S,
     progress: Progress = silent,
+    deadline: float = inf,
 ) -> DriftRun:
     """Runs problems on two releases, compares all tensors bit by bit, writes tables and manifest.
 
@@ -48,9 +50,10 @@ def drift_between(
     Goes on with what an interrupted run left in the folder. After a Ctrl-C the manifest's state is
     ``interrupted``.
 
-    ``out``  the folder; None: one that no other run shares.
-    Raises   UsageError for a folder or device that cannot be used; HarnessError if the device
-             cannot go on or the disk is full: what was found so far is kept then.
+    ``out``       the folder; None: one that no other run shares.
+    ``deadline``  see CaseRun.go.
+    Raises        UsageError for a folder or device that cannot be used; HarnessError if the device
+                  cannot go on or the disk is full: what was found so far is kept then.
     """
     warm: tuple[set[str], set[str]] = (set(), set())
 
@@ -77,7 +80,7 @@ def drift_between(
         )
         folder = out or folder_name(a, problems.name, what, facts.name, DEFAULT_DRIFT)
         run = _Drift(problems.problems, folder, fresh, progress, pair)
-        run.go(start)
+        run.go(start, deadline)
         return DriftRun(run.folder, run.manifest)
     finally:
         pair.close()

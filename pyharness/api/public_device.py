@@ -9,9 +9,7 @@ Several names, of passes or conditions, may be one text with commas, too.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -22,13 +20,19 @@ from pyharness.api.bench_sides import BenchOptions, ReleaseTimer, Timer
 from pyharness.api.bench_torch import TorchTimer
 from pyharness.api.benching import bench as bench_sides
 from pyharness.api.checking import CheckOptions, check_release, checks_of
-from pyharness.api.chosen_problems import chosen_problems
 from pyharness.api.drift import drift_between
 from pyharness.api.driver import require_driver
 from pyharness.api.memory_files import memory_folder, write_memory
 from pyharness.api.onward import DeviceChoice
 from pyharness.api.progress import silent
-from pyharness.api.public import axis_texts, words_of
+from pyharness.api.public_frames import (
+    Problem,
+    folder_for,
+    frame_of,
+    on_device,
+    problems_of,
+    require_whole,
+)
 from pyharness.api.public_values import Names, chosen, joined, number, require_timeout, whole
 from pyharness.api.repeatability import RepeatOptions, conditions_of, repeat_release
 from pyharness.api.scales import Wanted, open_scales
@@ -39,17 +43,14 @@ from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.errors import UsageError
 from pyharness.measure.stopping import StoppingRule
 from pyharness.releases.locate import resolve
-from pyharness.releases.model import Release
-from pyharness.space.problems import ProblemSet
 from pyharness.spec.footprint import modes_of
 from pyharness.spec.timed import TIMED_PASSES, TIMING_MODES
-from pyharness.store.manifest import Manifest, now
+from pyharness.store.manifest import now
 from pyharness.store.reading import table_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Problem = Mapping[str, Any] | Sequence[str]
 _MANY = 100_000
 
 
@@ -82,7 +83,7 @@ def bench(
     require_timeout(timeout_s)
     if not names and torch is None:
         raise UsageError("nothing to time on is given", "a release, torch, or both")
-    problems = _problems(problem, preset, axes, logs)
+    problems = problems_of(problem, preset, axes, logs)
     options = BenchOptions(
         passes=chosen("pass", passes, TIMED_PASSES),
         modes=chosen("mode", modes, TIMING_MODES),
@@ -99,9 +100,9 @@ def bench(
             timers.append(ReleaseTimer(resolve(name, full=True), options))  # noqa: PERF401 - closed
         if torch is not None:
             timers.append(TorchTimer(torch, options))
-        with _folder(out) as folder:
+        with folder_for(out) as folder:
             runs = bench_sides(timers, problems, folder, options, resume=True)
-            _whole(*(run.manifest for run in runs))
+            require_whole(*(run.manifest for run in runs))
             frames = [table_frame(run.folder, "timings") for run in runs]
     finally:
         for timer in timers:
@@ -130,11 +131,11 @@ def memory(
     if device not in ("first", "none"):
         whole("device", device, 0, _MANY)
     require_timeout(timeout_s)
-    weighed = _problems(problem, preset, axes, logs).problems
+    weighed = problems_of(problem, preset, axes, logs).problems
     named = preset is not None
     wanted = [Wanted(c.problem, modes_of(c.passes), c.name if named else None) for c in weighed]
     started = now()
-    with _folder(out) as folder, memory_folder(folder):
+    with folder_for(out) as folder, memory_folder(folder):
         with open_scales(cudnn, device, timeout_s, silent) as scales:
             found = weigh(wanted, scales, Wishes())
         write_memory(found, scales.release, folder, started)
@@ -157,16 +158,16 @@ def determinism(
     """Whether results repeat bit by bit, condition by condition.
 
     ``runs``        under each condition.
-    ``conditions``  as in the README; None: all.
+    ``conditions``  as in the guide; None: all.
     Returns         one row a problem, tensor and condition, as in the table ``repeatability``.
     Raises          UsageError for anything that the command would refuse.
     """
     whole("runs", runs, 1, _MANY)
     require_timeout(timeout_s)
     options = RepeatOptions(runs, conditions_of(joined(conditions)), device, timeout_s)
-    problems = _problems(problem, preset, axes, logs)
-    (release,) = _on_device([cudnn])
-    return _frame("repeatability", out, lambda to: repeat_release(release, problems, to, options))
+    problems = problems_of(problem, preset, axes, logs)
+    (release,) = on_device([cudnn])
+    return frame_of("repeatability", out, lambda to: repeat_release(release, problems, to, options))
 
 
 def accuracy(
@@ -186,9 +187,9 @@ def accuracy(
     Raises   UsageError for anything that the command would refuse.
     """
     require_timeout(timeout_s)
-    problems = _problems(problem, preset, axes, logs)
-    (release,) = _on_device([cudnn])
-    return _frame(
+    problems = problems_of(problem, preset, axes, logs)
+    (release,) = on_device([cudnn])
+    return frame_of(
         "accuracy", out, lambda to: measure_release(release, problems, to, device, timeout_s)
     )
 
@@ -212,9 +213,9 @@ def drift(
     Raises    UsageError for anything that the command would refuse.
     """
     require_timeout(timeout_s)
-    problems = _problems(problem, preset, axes, logs)
-    older, newer = _on_device([a, b])
-    return _frame(
+    problems = problems_of(problem, preset, axes, logs)
+    older, newer = on_device([a, b])
+    return frame_of(
         "drift", out, lambda to: drift_between(older, newer, problems, to, device, timeout_s)
     )
 
@@ -234,7 +235,7 @@ def check(
 ) -> pd.DataFrame:
     """Whether the equivalences hold that must, and the smallest problem that shows where not.
 
-    ``checks``  as in the README; None: all.
+    ``checks``  as in the guide; None: all.
     ``tries``   smaller problems that are tried at most; None: as the command.
     Returns     one row a problem, check and tensor, as in the table ``equivalences``.
     Raises      UsageError for anything that the command would refuse.
@@ -243,9 +244,9 @@ def check(
     options = CheckOptions(checks_of(joined(checks)), ordinal=device, timeout_s=timeout_s)
     if tries is not None:
         options = replace(options, most_tries=whole("tries", tries, 0, _MANY))
-    problems = _problems(problem, preset, axes, logs)
-    (release,) = _on_device([cudnn])
-    return _frame("equivalences", out, lambda to: check_release(release, problems, to, options))
+    problems = problems_of(problem, preset, axes, logs)
+    (release,) = on_device([cudnn])
+    return frame_of("equivalences", out, lambda to: check_release(release, problems, to, options))
 
 
 def soak(
@@ -277,46 +278,6 @@ def soak(
         inf if minutes is None else 60 * number("minutes", minutes, 0.001, 100_000),
     )
     options = SoakOptions(limits, whole("seed", seed, 0, 2**32 - 1), device, timeout_s)
-    problems = _problems(problem, preset, axes, logs)
-    (release,) = _on_device([cudnn])
-    return _frame("soak", out, lambda to: soak_release(release, problems, to, options))
-
-
-def _problems(
-    problem: Problem, preset: str | None, axes: Mapping[str, Any] | None, logs: Names
-) -> ProblemSet:
-    files = [logs] if isinstance(logs, str) else [str(name) for name in logs]
-    return chosen_problems(preset, axis_texts(axes or {}), words_of(problem), files)
-
-
-def _on_device(names: Sequence[str]) -> list[Release]:
-    """The releases, with all that they need on a device.
-
-    Raises  UsageError if there is no driver, before anything is fetched.
-    """
-    require_driver()
-    return [resolve(str(name), full=True) for name in names]
-
-
-@contextmanager
-def _folder(out: str | Path | None) -> Iterator[Path]:
-    """The folder for tables; without one, one that is gone with the block."""
-    if out is not None:
-        yield Path(out)
-        return
-    with tempfile.TemporaryDirectory(prefix="pyharness-") as scratch:
-        yield Path(scratch) / "run"
-
-
-def _whole(*manifests: Manifest) -> None:
-    """Hands on the Ctrl-C that ended a run: what was found is in its folder, if it has one."""
-    if any(manifest.state == "interrupted" for manifest in manifests):
-        raise KeyboardInterrupt
-
-
-def _frame(table: str, out: str | Path | None, run: Callable[[Path], Any]) -> pd.DataFrame:
-    """The table of a run."""
-    with _folder(out) as folder:
-        made = run(folder)
-        _whole(made.manifest)
-        return table_frame(made.folder, table)
+    problems = problems_of(problem, preset, axes, logs)
+    (release,) = on_device([cudnn])
+    return frame_of("soak", out, lambda to: soak_release(release, problems, to, options))

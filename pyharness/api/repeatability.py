@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -72,22 +73,24 @@ def repeat_release(
     out: Path | None = None,
     options: RepeatOptions | None = None,
     progress: Progress = silent,
+    deadline: float = inf,
 ) -> RepeatRun:
     """Repeats problems under each condition on a device, and writes table and manifest.
 
     Goes on with what an interrupted run left in the folder. After a Ctrl-C the manifest's state is
     ``interrupted``.
 
-    ``out``  the folder; None: one that no other run shares.
-    Raises   UsageError for a folder or device that cannot be used; HarnessError if the library
-             cannot be used or the disk is full: what was found so far is kept then.
+    ``out``       the folder; None: one that no other run shares.
+    ``deadline``  see CaseRun.go.
+    Raises        UsageError for a folder or device that cannot be used; HarnessError if the library
+                  cannot be used or the disk is full: what was found so far is kept then.
     """
     options = options or RepeatOptions()
     start = partial(open_runner, release, options.ordinal, options.timeout_s, set[str]())
     first = start()
     try:
         run = _Repeating(release, problems, out, options, progress, first, start)
-        run.go(start)
+        run.go(start, deadline)
         return RepeatRun(run.folder, run.manifest, run.old)
     finally:
         first.close()

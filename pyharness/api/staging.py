@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from pyharness.spec.device_facts import DeviceFacts
 from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import CaseResult
 from pyharness.store.case_journal import CaseJournal
-from pyharness.store.manifest import Manifest, describe_environment, now
+from pyharness.store.manifest import OUT_OF_TIME, Manifest, describe_environment, now
 from pyharness.store.schema import write_rows
 
 DEFAULT_STAGES = Path("results/stages")
@@ -88,15 +89,17 @@ def stage_release(
     out: Path | None = None,
     options: StageOptions | None = None,
     progress: Progress = silent,
+    deadline: float = inf,
 ) -> StageRun:
     """Takes problems through the stages of a release and writes table and manifest.
 
     Where there is no GPU, and none is asked for, the host stages. Goes on with what an interrupted
     run left in the folder. After a Ctrl-C the manifest's state is ``interrupted``.
 
-    ``out``  the folder; None: one that no other run shares.
-    Raises   UsageError for a folder or device that cannot be used; HarnessError if the library
-             cannot be used or the disk is full: what was found so far is kept then.
+    ``out``       the folder; None: one that no other run shares.
+    ``deadline``  see CaseRun.go; the host stages take no heed of it.
+    Raises        UsageError for a folder or device that cannot be used; HarnessError if the library
+                  cannot be used or the disk is full: what was found so far is kept then.
     """
     options = options or StageOptions()
     core()
@@ -108,7 +111,7 @@ def stage_release(
     first = start()
     try:
         run = _Staging(release, problems, out, options, progress, first.facts)
-        return run.device(first, start)
+        return run.device(first, start, deadline)
     finally:
         first.close()
 
@@ -164,7 +167,7 @@ class _Staging:
                 self._end("complete", cases, started)
         return StageRun(self._folder, self._manifest, why)
 
-    def device(self, first: Runner, start: Callable[[], Runner]) -> StageRun:
+    def device(self, first: Runner, start: Callable[[], Runner], deadline: float = inf) -> StageRun:
         """All stages, on a device; ``first`` is the runner that is there already."""
         with taken(self._folder, self._fresh) as there:
             retry = there.circumstances != self._fresh.circumstances
@@ -173,7 +176,7 @@ class _Staging:
                 forget = _failed if retry else None
                 journal = CaseJournal(self._folder, self._identity(), forget)
                 with closing(journal):
-                    state = self._sweep(journal, first, start)
+                    state = self._sweep(journal, first, start, deadline)
                 if state == "complete":
                     journal.remove()
         return StageRun(self._folder, self._manifest, "")
@@ -207,7 +210,9 @@ class _Staging:
             said = loaded_version(number)
             self._manifest.release["name"], self._manifest.release["version"] = said, said
 
-    def _sweep(self, journal: CaseJournal, first: Runner, start: Callable[[], Runner]) -> str:
+    def _sweep(
+        self, journal: CaseJournal, first: Runner, start: Callable[[], Runner], deadline: float
+    ) -> str:
         """Every case that is not in the journal; how it ended."""
         started = time.monotonic()
         every = self._problems.problems
@@ -226,7 +231,7 @@ class _Staging:
             done = [journal.cases.get(p.command) for p in every]
             self._end(state, [None if d is None else case_of(d) for d in done], started)
 
-        sweep = for_each_case(left, next_runner, Runner.whole, tick)
+        sweep = for_each_case(left, next_runner, Runner.whole, tick, deadline)
         try:
             with closing(sweep):
                 for _, problem, case in sweep:
@@ -238,8 +243,10 @@ class _Staging:
             self._manifest.notes.append(str(error))
             finish("stopped")
             raise
-        finish("complete")
-        return "complete"
+        whole = all(p.command in journal.cases for p in every)
+        state = "complete" if whole else OUT_OF_TIME
+        finish(state)
+        return state
 
     def _end(self, state: str, cases: Sequence[CaseResult | None], started: float) -> None:
         """Writes table and manifest of what there is."""

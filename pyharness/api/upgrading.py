@@ -1,47 +1,67 @@
-"""An upgrade of a pin: what the host of both releases says, joined into one verdict."""
+"""An upgrade of a pin: what this machine can tell of both releases, joined into one verdict."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shlex
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pyharness.analyze.upgrade import (
-    QUESTIONS,
     Evidence,
+    OnGpu,
+    Part,
     Upgrade,
     Verdict,
-    evidence_of_log,
-    evidence_of_map,
-    judge,
-    validity,
+    verdict_of,
 )
+from pyharness.analyze.upgrade_gate import judge
+from pyharness.analyze.upgrade_host import evidence_of_log, evidence_of_map
+from pyharness.api.case_run import fingerprint
 from pyharness.api.changes import write_diff
-from pyharness.api.device import device_here
 from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, folder_name, open_side
-from pyharness.api.driver import driver_findable
-from pyharness.api.folder import release_data
 from pyharness.api.mapping import MapOptions
+from pyharness.api.onward import DeviceChoice
 from pyharness.api.progress import Progress, fetching, silent
-from pyharness.api.replay_files import replay_folder, write_replay
+from pyharness.api.repeatability import RepeatOptions
+from pyharness.api.replay_files import write_replay
 from pyharness.api.replaying import read_recording, replay, require_problems
+from pyharness.api.reporting import write_report
+from pyharness.api.time_change import TimeOptions
+from pyharness.api.upgrade_budget import DEFAULT_BUDGET, Budget, parse_budget
+from pyharness.api.upgrade_device import run_parts
+from pyharness.api.upgrade_folder import manifest_of, own_folder
+from pyharness.api.upgrade_parts import GpuRequest
+from pyharness.api.upgrade_problems import (
+    DEFAULT_PROBLEMS,
+    Gpu,
+    commands_of,
+    gpu_of,
+    named_problems,
+    problems_of,
+)
 from pyharness.errors import UsageError
 from pyharness.present.diff import diff_data, render_diff
-from pyharness.present.upgrade import render_upgrade, upgrade_data
+from pyharness.present.upgrade import render_upgrade
+from pyharness.present.upgrade_data import upgrade_data
 from pyharness.releases.locate import resolve
 from pyharness.releases.model import Release
 from pyharness.space.grid import Space
+from pyharness.space.problems import ProblemSet
 from pyharness.spec.gate import Gate, default_gate, parse_gate
-from pyharness.spec.recording import Replay
+from pyharness.spec.recording import Recording, Replay
 from pyharness.store.files import replacing, write_json
-from pyharness.store.manifest import NAME, Manifest, now, read_manifest
+from pyharness.store.manifest import Manifest, now
 
-KIND = "upgrade"
 DEFAULT_UPGRADES = Path("results/upgrade")
+# The parts that answer a question on a device; of validity that is beside what the host says.
+_PARTS: dict[str, tuple[Part, ...]] = {
+    "time": ("time",),
+    "memory": ("memory",),
+    "repeatability": ("determinism",),
+    "accuracy": ("accuracy", "drift"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +69,14 @@ class Request:
     """What was asked.
 
     ``old``, ``new``  releases as they were written, for commands that repeat a part.
-    ``logs``          of the user's program; without one the space alone is tried.
+    ``logs``          of the user's program; without one space and problems alone are tried.
+    ``problems``      the set that is run on a GPU where there is no log, and axes that change it;
+                      None: DEFAULT_PROBLEMS.
+    ``budget_s``      seconds for all of it, without what is fetched.
+    ``timing``        how time is compared, ``repeating``: how problems are repeated; the device and
+                      the times in them are not looked at.
+
+    Raises  UsageError for problems beside a log.
     """
 
     old: str
@@ -58,6 +85,15 @@ class Request:
     logs: Sequence[str]
     gate: Gate
     options: MapOptions
+    problems: str | None = None
+    device: DeviceChoice = "first"
+    budget_s: float = parse_budget(DEFAULT_BUDGET)
+    timing: TimeOptions = field(default_factory=TimeOptions)
+    repeating: RepeatOptions = field(default_factory=RepeatOptions)
+
+    def __post_init__(self) -> None:
+        if self.logs and self.problems is not None:
+            raise UsageError("--log brings its own problems", "leave --problems out")
 
 
 def read_gate(path: Path | None, with_log: bool) -> Gate:
@@ -81,135 +117,178 @@ def upgrade(
     out: Path | None = None,
     progress: Progress = silent,
 ) -> tuple[Upgrade, Path]:
-    """Compares two releases by what their host calls say, and writes what was found.
+    """Compares two releases by all that can be asked here, and writes what was found.
 
-    Maps that are there are used, those that were interrupted go on.
+    Maps that are there are used, those that were interrupted go on. So does what the same upgrade
+    has left in the folder of an earlier call: an interrupted part, one that found no time.
 
     ``out``  the folder; None: one that no other upgrade shares.
-    Returns  what was found, and the folder: run.json, upgrade.json, upgrade.txt, diff/, and with a
-             log replay/.
+    Returns  what was found, and the folder: run.json, upgrade.json, upgrade.txt, the report as
+             html, md and json, diff/, with a log replay/, and with a GPU a folder for each part.
     Raises   UsageError for a release, log or folder that cannot be used; HarnessError if a library
-             cannot be used or the disk is full.
+             cannot be used or the disk is full; KeyboardInterrupt for a Ctrl-C.
     """
-    recording = None
+    recording, times = None, dict[str, int]()
+    problems = named_problems(request.problems or DEFAULT_PROBLEMS)
     if request.logs:  # what is wrong with it is said before minutes of mapping
         recording = read_recording(request.logs, progress)
         require_problems(recording)
-    sides = [resolve(t, progress=fetching(t, progress)) for t in (request.old, request.new)]
-    fresh = _manifest(request, *sides)
+        problems, times = problems_of(recording)
+    gpu = gpu_of(request.device)
+    old, new = (
+        resolve(text, full=isinstance(gpu, Gpu), progress=fetching(text, progress))
+        for text in (request.old, request.new)
+    )
+    run = _Run(request, (old, new), gpu, problems, times, progress)
     folder = out or folder_name(
-        sides[0],
+        old,
         request.space.name,
-        fresh.space["fingerprint"],
-        f"to-{sides[1].name}",
+        run.manifest.space["fingerprint"],
+        f"to-{new.name}",
         DEFAULT_UPGRADES,
     )
-    began = time.monotonic()
-    with replay_folder(folder, KIND):
-        _refuse_other(folder, fresh)
+    with own_folder(folder, run.manifest, maps):
+        found = run.go(recording, maps, folder)
+        write_report([folder], folder, progress)
+    return found, folder
+
+
+class _Run:
+    """One call of upgrade()."""
+
+    def __init__(
+        self,
+        request: Request,
+        sides: tuple[Release, Release],
+        gpu: Gpu | str,
+        problems: ProblemSet,
+        times: Mapping[str, int],
+        progress: Progress,
+    ) -> None:
+        self._request, self._sides, self._progress = request, sides, progress
+        self._gpu, self._problems, self._times = gpu, problems, times
+        self._budget = Budget(request.budget_s)
+        self.manifest = manifest_of(request.space, request.logs, request.options, *sides)
+        if isinstance(gpu, Gpu):
+            self.manifest.device = {"name": gpu.name, "ordinal": gpu.ordinal}
+            own = fingerprint(problems, gpu.name, gpu.ordinal)
+            self.manifest.space["fingerprint"] += f"-{own[:6]}"
+        ordinal = gpu.ordinal if isinstance(gpu, Gpu) else 0
+        what = request.problems or DEFAULT_PROBLEMS
+        # What repeats a line must mean the same release on another day.
+        texts = zip(sides, (request.old, request.new), strict=True)
+        old, new = (side.name if text == "latest" else text for side, text in texts)
+        self._texts = (old, new)
+        self._commands = commands_of(old, new, request.logs, what, ordinal)
+
+    def go(self, recording: Recording | None, maps: Path, folder: Path) -> Upgrade:
+        """All of it, the host first; what is found is written when all is."""
+        request, progress = self._request, self._progress
         a, b = (
             open_side(text, request.space, maps, request.options, progress)
             for text in (request.old, request.new)
         )
         diff = diff_maps(a, b, progress)
-        fresh.write(folder)
+        self.manifest.write(folder)
         write_diff(diff, render_diff(diff), diff_data(diff), folder / "diff")
-        evidence = [evidence_of_map(diff, [_diff_command(request)])]
+        host = [evidence_of_map(diff, [self._diff_command()])]
         if recording is not None:
-            tried = replay(recording, sides, request.options.timeout_s, progress)
-            write_replay(tried, sides, folder / "replay", fresh.started)
-            evidence.insert(0, evidence_of_log(tried, _log_commands(request, tried)))
+            tried = replay(recording, self._sides, request.options.timeout_s, progress)
+            write_replay(tried, self._sides, folder / "replay", self.manifest.started)
+            host.insert(0, evidence_of_log(tried, self._log_commands(tried)))
+        gpu, device = self._on_device(host, folder)
+        verdicts = self._verdicts(host, device, gpu)
         found = Upgrade(
             diff.release_a,
             diff.release_b,
             request.gate,
-            judge(request.gate, evidence),
-            [validity(evidence), *_not_measured(request)],
+            judge(request.gate, verdicts, gpu),
+            verdicts,
+            gpu,
+            request.budget_s,
+            round(self._budget.spent_s, 3),
         )
         with replacing(folder / "upgrade.txt") as scratch:
             scratch.write_text(render_upgrade(found) + "\n", "utf-8")
         write_json(folder / "upgrade.json", upgrade_data(found))
-        _complete(fresh, evidence, time.monotonic() - began).write(folder)
-    return found, folder
+        self._complete([*host, *device.values()], found).write(folder)
+        return found
 
-
-def _manifest(request: Request, old: Release, new: Release) -> Manifest:
-    logs = [text if text == "-" else os.path.abspath(text) for text in request.logs]  # noqa: PTH100
-    told = "\0".join([request.space.fingerprint, new.name, new.stamp or "", *logs])
-    return Manifest(
-        kind=KIND,
-        release={**release_data(old), "against": release_data(new), "logs": logs},
-        space={
-            "name": request.space.name,
-            "fingerprint": hashlib.sha256(told.encode()).hexdigest()[:12],
-            "grids": request.space.describe(),
-        },
-        reasons=request.options.reasons,
-        timeout_s=request.options.timeout_s,
-    )
-
-
-def _refuse_other(folder: Path, fresh: Manifest) -> None:
-    """Sees that a folder does not hold another upgrade.
-
-    Raises  UsageError.
-    """
-    if (folder / NAME).exists() and read_manifest(folder).identity != fresh.identity:
-        raise UsageError(
-            f"{folder} holds the upgrade of other releases, problems or logs",
-            "give another --out, or remove the folder",
+    def _on_device(
+        self, host: Sequence[Evidence], folder: Path
+    ) -> tuple[OnGpu | None, dict[Part, Evidence]]:
+        if not isinstance(self._gpu, Gpu):
+            return None, {}
+        log = bool(self._request.logs)
+        where: dict[str, Any] = {
+            "ordinal": self._gpu.ordinal,
+            "timeout_s": self._request.options.timeout_s,
+        }
+        known = {
+            (finding.problem.command, finding.change)
+            for source in host
+            for finding in source.findings
+            if finding.problem is not None
+        }
+        request = GpuRequest(
+            self._sides,
+            self._problems,
+            "log" if log else "problems",
+            self._times,
+            folder,
+            self._gpu.name,
+            self._commands,
+            frozenset(known),
+            replace(self._request.timing, **where),
+            replace(self._request.repeating, **where),
         )
+        return run_parts(request, self._budget, self._progress)
 
+    def _verdicts(
+        self, host: Sequence[Evidence], device: Mapping[Part, Evidence], gpu: OnGpu | None
+    ) -> list[Verdict]:
+        on_device = [device["stages"]] if "stages" in device else []
+        found = [verdict_of("validity", [*host, *on_device])]
+        for question, parts in _PARTS.items():
+            own = [device[part] for part in parts if part in device]
+            if parts[0] in device:
+                found.append(verdict_of(question, own))
+                continue
+            runs = [] if gpu is None else [run.why for run in gpu.parts if run.part == parts[0]]
+            why = self._gpu if isinstance(self._gpu, str) else "".join(runs)
+            commands = [command for part in parts for command in self._commands[part]]
+            found.append(Verdict(question, "not_measured", own, why, commands))
+        return found
 
-def _complete(manifest: Manifest, evidence: Sequence[Evidence], wall_s: float) -> Manifest:
-    manifest.results = {
-        "rows": sum(source.compared for source in evidence),
-        "statuses": {
-            f"{source.scope}: {change}": n for source in evidence for change, n in
-            source.counts.items()
-        },
-        "walk_s": round(wall_s, 3),
-        "failures": [],
-    }  # fmt: skip
-    manifest.state, manifest.ended = "complete", now()
-    return manifest
+    def _diff_command(self) -> str:
+        words = ("pyharness", "diff", *self._texts, "--preset", self._request.space.name)
+        return shlex.join(words)
 
+    def _log_commands(self, tried: Replay) -> list[str]:
+        """What tries the log again, and what explains the newer release's refusals."""
+        (old, new), logs = self._texts, self._request.logs
+        words = ["pyharness", "replay", *logs, "--cudnn", old, "--cudnn", new, "--no-device"]
+        found = [shlex.join(words)]
+        if tried.with_outcome(1, "unsupported"):
+            of_logs = [word for log in logs for word in ("--log", log)]
+            found.append(shlex.join(["pyharness", "explain", "--cudnn", new, *of_logs]))
+        return found
 
-def _not_measured(request: Request) -> list[Verdict]:
-    """The questions that only a GPU answers: why not here, and what answers them on one."""
-    here = driver_findable() and bool(device_here().gpus)
-    why = "this command asks the host alone, the GPU not yet" if here else "no GPU here"
-    old, new, problems = *_sides(request), _problems(request)
-    both = [f"--cudnn {old}", f"--cudnn {new}"]
-    commands = {
-        "time": [f"pyharness bench {' '.join(both)} {problems}"],
-        "memory": [f"pyharness memory {side} {problems}" for side in both],
-        "repeatability": [f"pyharness determinism {side} {problems}" for side in both],
-        "accuracy": [
-            *(f"pyharness accuracy {side} {problems}" for side in both),
-            f"pyharness drift {old} {new} {problems}",
-        ],
-    }
-    return [Verdict(q, "not_measured", [], why, commands[q]) for q in QUESTIONS if q in commands]
-
-
-def _sides(request: Request) -> tuple[str, str]:
-    return shlex.quote(request.old), shlex.quote(request.new)
-
-
-def _problems(request: Request) -> str:
-    return " ".join(f"--log {shlex.quote(log)}" for log in request.logs) or "--preset smoke"
-
-
-def _diff_command(request: Request) -> str:
-    return " ".join(("pyharness diff", *_sides(request), "--preset", request.space.name))
-
-
-def _log_commands(request: Request, tried: Replay) -> list[str]:
-    """What tries the log again, and what explains the newer release's refusals."""
-    old, new = _sides(request)
-    logs = " ".join(map(shlex.quote, request.logs))
-    again = f"pyharness replay {logs} --cudnn {old} --cudnn {new} --no-device"
-    if not tried.with_outcome(1, "unsupported"):
-        return [again]
-    return [again, f"pyharness explain --cudnn {new} {_problems(request)}"]
+    def _complete(self, evidence: Sequence[Evidence], found: Upgrade) -> Manifest:
+        manifest = self.manifest
+        manifest.results = {
+            "rows": sum(source.compared for source in evidence),
+            "statuses": {
+                f"{source.part}: {change}": n
+                for source in evidence
+                for change, n in source.counts.items()
+            },
+            "gate": found.word,
+            "verdicts": {v.question: v.word for v in found.verdicts},
+            "walk_s": found.spent_s,
+            "failures": [],
+        }
+        if found.gpu is not None:  # what the run is known by stays
+            manifest.device = {**found.gpu.device, **manifest.device}
+        manifest.state, manifest.ended = "complete", now()
+        return manifest

@@ -13,7 +13,7 @@ from pyharness import __version__
 from pyharness.device import core
 from pyharness.errors import HarnessError
 
-PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib", "torch", "nvidia-ml-py")
+PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "altair", "torch", "nvidia-ml-py")
 # one package, named after the CUDA that it is built for
 _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 

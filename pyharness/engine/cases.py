@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Sequence
+from math import inf
 from typing import Protocol, TypeVar
 
 from pyharness.errors import HarnessError
@@ -43,6 +45,7 @@ def for_each_case(
     start: Callable[[], _R],
     work: Callable[[_R, Problem], _T],
     tick: Callable[[int, int], None] = _untold,
+    deadline: float = inf,
 ) -> Generator[tuple[int, Problem, _T]]:
     """What ``work`` makes of each problem, in order.
 
@@ -52,6 +55,7 @@ def for_each_case(
     ``problems``  each with its number.
     ``start``     a new runner.
     ``tick``      called with the cases done and in all.
+    ``deadline``  by time.monotonic(): no case but the first begins after it, the rest is left out.
     Returns       number, problem and result, as they come.
     Raises        Stopped if too many runners broke one after the other; what ``start`` raises.
     """
@@ -60,6 +64,8 @@ def for_each_case(
     try:
         tick(0, len(problems))
         for done, (index, problem) in enumerate(problems, 1):
+            if done > 1 and time.monotonic() >= deadline:
+                return
             if runner is None:
                 runner = start()
             yield index, problem, work(runner, problem)

@@ -19,6 +19,7 @@ _ABOUT = {
     "tensor that drifted or one pass that ends otherwise.",
     "atlas": "One row is every answer of one call of one release, folded: read it with atlas_axes.",
     "atlas_axes": "One row is one value of an axis and its class, for one call of one release.",
+    "atlas_rules": "One row is one rule in the ordered list of a call of a release of the atlas.",
     "atlas_steps": "One row is one change from a release to the next that the atlas has.",
     "audit": "One row is one documented rule, judged on one release.",
     "rules": "One row is one rule in the ordered list of a call: the first that matches decides.",
@@ -33,6 +34,8 @@ _ABOUT = {
     "accuracy": "One row is one tensor of one pass of one problem beside the truth.",
     "drift": "One row is one tensor of one pass of one problem on two releases.",
     "equivalences": "One row is one tensor of one problem under one check.",
+    "time_changes": "One row is one pass of one problem in one mode, timed on both releases.",
+    "time_readings": "One row is what one process of such a run said of one of them.",
     "soak": "One row is what was seen of the memory behind one cycle of a soak.",
     "explanations": "One row is one argument to blame for a refusal of a recorded problem.",
 }
@@ -42,15 +45,16 @@ What lies here was measured on real releases of cuDNN; every folder holds a `run
 `diff.json` that says of what, where and how. `maps/`, `stages/`, `bench/`, `determinism/`,
 `accuracy/`, `soak/`, `drift/`, `diff/` and `rules/` are where the commands put what they make; they
 are not under version control. `walk.md`, `explain.md` and `logs.md` are what the programs of the
-same names in `benchmarks/` printed.
+same names in `benchmarks/` printed; `upgrade-simulation.md` is of a simulation.
 
 | folder | from | holds |
 |---|---|---|
 | `maps/RELEASE/SPACE/` | `pyharness map` | `validity`, `reasons`, `costs`, `run.json` |
 | `diff/A..B/SPACE/` | `pyharness diff` | `changes`, `diff.txt`, `diff.json` |
-| `upgrades/A..B/SPACE/` | the same, kept | the upgrades that the README tells of |
+| `upgrades/A..B/SPACE/` | the same, kept | the upgrades that the guide tells of |
 | `rules/…/SPACE/` | `pyharness rules` | `rules`, `rules.txt`, `rules.json` |
-| `atlas/` | `pyharness atlas` | `atlas` and its axes and steps, `reasons`, `costs`, `atlas.json` |
+| `atlas/` | `pyharness atlas` | `atlas` and its axes, rules and steps, `reasons`, `costs`, `atlas.json` |
+| `atlas-sizes/` | the same with `--preset sizes` | the same |
 | `audit/` | `pyharness audit --out` | `audit`, and a page that says what came of it |
 | your `--out` | `pyharness replay`, `map --log` | `recorded`, `validity`, `run.json` |
 | `stages/RELEASE/PROBLEMS/` | `pyharness map --stages all` | `stages`, `run.json` |
@@ -60,6 +64,7 @@ same names in `benchmarks/` printed.
 | `accuracy/RELEASE/PROBLEMS/` | `pyharness accuracy` | `accuracy`, `run.json` |
 | `soak/RELEASE/PROBLEMS/` | `pyharness soak` | `soak`, `run.json` |
 | `drift/A/PROBLEMS/` | `pyharness drift` | `drift`, `changes`, `run.json` |
+| `time/RUN/` | `pyharness time` | `time_changes`, `time_readings`, `run.json` |
 | your `--out` | `pyharness memory` | `memory`, `run.json` |
 | your `--out` | `pyharness explain --log` | the same and `explanations` |
 

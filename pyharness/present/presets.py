@@ -11,10 +11,10 @@ def render_presets(data: dict[str, Any]) -> str:
 
     ``data``  space.presets.preset_data(), and space.problems.problem_set_data() as problem_sets.
     """
-    lines = ["Presets of host calls (map, diff, rules)", *_listed(data["presets"])]
+    lines = ["Presets of host calls (map, diff, rules, upgrade)", *_listed(data["presets"])]
     lines += [
         "",
-        "Presets of problems to run (bench, memory, accuracy, determinism, map --stages all)",
+        "Presets of problems to run (bench, time, memory, determinism, upgrade --problems, …)",
     ]
     lines += _listed(data["problem_sets"])
     for call in data["calls"]:

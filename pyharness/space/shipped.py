@@ -26,11 +26,12 @@ class Kind:
     commands: str
 
 
-SPACES = Kind("presets", "a space of host calls", "map, diff and rules")
+SPACES = Kind("presets", "a space of host calls", "map, diff, rules and upgrade")
 PROBLEM_SETS = Kind(
     "problem_sets",
     "a set of problems to run",
-    "bench, memory, accuracy, determinism, map --stages all",
+    "bench, time, memory, determinism, accuracy, drift, check, soak, map --stages all and "
+    "upgrade --problems",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,38 +17,101 @@ else:
 
 # Of which problems none may change so: the log's, any that were tried; none: they all may.
 Scope = Literal["log", "any", "none"]
-_SCOPES: tuple[Scope, ...] = ("log", "any", "none")
-# A call is there or not, whoever asks.
-_ALLOWED: dict[str, tuple[Scope, ...]] = {
-    "newly_refused": _SCOPES,
-    "newly_failed": _SCOPES,
-    "call_removed": ("any", "none"),
-}
-GATE_KEYS = tuple(f"validity.{key}" for key in _ALLOWED)
 DEFAULT_GATE = "the default"
+_SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_MOST = 1000.0  # per cent
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one line of a gate asks.
+
+    ``limit``  the share that is still allowed, 0.03 for 3 %; None where there is no more or less.
+    """
+
+    scope: Scope
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a key may say.
+
+    ``scopes``  beside ``none``.
+    ``least``   of keys with a limit: the least per cent that may be asked for; None of others.
+    """
+
+    scopes: tuple[Scope, ...] = ("any",)
+    least: float | None = None
+
+    @property
+    def allowed(self) -> str:
+        """In words."""
+        words = [f'"{scope}"' for scope in (*self.scopes, "none")]
+        if self.least is not None:
+            words = [f'a share from "{self.least:g}%" to "{_MOST:g}%"', '"none"']
+        return ", ".join(words)
+
+    def read(self, value: object) -> Rule | None:
+        """The rule that a value asks for; None if it is no value of this key."""
+        if value == "none":
+            return Rule("none")
+        if self.least is None:
+            return next((Rule(scope) for scope in self.scopes if scope == value), None)
+        found = _SHARE.fullmatch(value) if isinstance(value, str) else None
+        if found is None or not self.least <= float(found[1]) <= _MOST:
+            return None
+        return Rule("any", float(found[1]) / 100)
+
+
+_OF_PROBLEMS = _Key(("log", "any"))
+_KEYS = {
+    "validity.newly_refused": _OF_PROBLEMS,
+    "validity.newly_failed": _OF_PROBLEMS,
+    "validity.newly_out_of_memory": _OF_PROBLEMS,
+    "validity.call_removed": _Key(),  # it is there or not, whoever asks
+    "time.slower": _Key(least=2),  # what changed by less counts as the same
+    "time.inconclusive": _Key(),
+    "memory.grown": _Key(least=0),
+    "repeatability.lost": _Key(),
+    "accuracy.worse": _Key(),
+    "drift.changed": _Key(),
+}
+GATE_KEYS = tuple(_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """What an upgrade must not bring.
 
-    ``source``    the file that says it, or DEFAULT_GATE.
-    ``validity``  change to the problems of which none may change so.
+    ``source``   the file that says it, or DEFAULT_GATE.
+    ``rules``    by key, of GATE_KEYS.
+    ``written``  the keys that the file names: what they ask for must have been measured.
     """
 
     source: str
-    validity: Mapping[str, Scope]
+    rules: Mapping[str, Rule]
+    written: frozenset[str] = frozenset()
 
 
 def default_gate(with_log: bool) -> Gate:
-    """Nothing of the log newly refused or failing; without a log nothing at all that was tried."""
+    """Nothing of the log worse; without a log nothing that was tried.
+
+    Time may grow by 3 %, memory by 5 %, and bits may be others.
+    """
     scope: Scope = "log" if with_log else "any"
+    of_problems = {key: Rule(scope) for key, kind in _KEYS.items() if kind is _OF_PROBLEMS}
     return Gate(
         DEFAULT_GATE,
         {
-            "newly_refused": scope,
-            "newly_failed": scope,
-            "call_removed": "none" if with_log else "any",
+            **of_problems,
+            "validity.call_removed": Rule("none" if with_log else "any"),
+            "time.slower": Rule("any", 0.03),
+            "time.inconclusive": Rule("any"),
+            "memory.grown": Rule("any", 0.05),
+            "repeatability.lost": Rule("any"),
+            "accuracy.worse": Rule("any"),
+            "drift.changed": Rule("none"),
         },
     )
 
@@ -62,22 +126,23 @@ def parse_gate(text: str, source: str, with_log: bool) -> Gate:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source} is no TOML: {error}", _example()) from error
-    validity = dict(default_gate(with_log).validity)
-    for key, value in _flat(data).items():
-        if key not in GATE_KEYS:
+    written = _flat(data)
+    rules = dict(default_gate(with_log).rules)
+    for key, value in written.items():
+        if key not in _KEYS:
             raise UsageError(f"{source}: unknown key {key!r}", f"known: {', '.join(GATE_KEYS)}")
-        name = key.partition(".")[2]
-        chosen = next((s for s in _ALLOWED[name] if s == value), None)
-        if chosen is None:
-            allowed = ", ".join(f'"{s}"' for s in _ALLOWED[name])
-            raise UsageError(f"{source}: {key} cannot be {value!r}", f"allowed: {allowed}")
-        if chosen == "log" and not with_log:
+        rule = _KEYS[key].read(value)
+        if rule is None:
+            raise UsageError(
+                f"{source}: {key} cannot be {value!r}", f"allowed: {_KEYS[key].allowed}"
+            )
+        if rule.scope == "log" and not with_log:
             raise UsageError(
                 f'{source}: {key} = "log" is about a log, and none is given',
                 'give --log app.log, or write "any"',
             )
-        validity[name] = chosen
-    return Gate(source, validity)
+        rules[key] = rule
+    return Gate(source, rules, frozenset(written))
 
 
 def _flat(data: Mapping[str, object], lead: str = "") -> dict[str, object]:

@@ -30,7 +30,7 @@ RESULT_TABLES: dict[str, tuple[Column, ...]] = {
         Column(
             "buffer", TEXT, "", "y, hy, cy, dx, dhx, dcx or dw; null: all, where none was tried"
         ),
-        Column("condition", TEXT, "", "what was other than in the first run, see the README"),
+        Column("condition", TEXT, "", "what was other than in the first run, see the guide"),
         Column("runs", INT32, "", "compared with one without the condition, which is not counted"),
         Column(
             "distinct",
@@ -214,7 +214,7 @@ RESULT_TABLES: dict[str, tuple[Column, ...]] = {
         Column("problem", TEXT, "", "as `pyharness check` takes it"),
         *AXIS_COLUMNS,
         *RUN_COLUMNS,
-        Column("check", TEXT, "", "what must hold, see the README; null where none could be tried"),
+        Column("check", TEXT, "", "what must hold, see the guide; null where none could be tried"),
         Column("buffer", TEXT, "", "y, hy, cy, dx, dhx, dcx or dw; null without a comparison"),
         Column("variant", TEXT, "", "how the second way was made, where the check has several"),
         Column(

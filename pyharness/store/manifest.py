@@ -22,10 +22,11 @@ from pyharness.spec.columns import SCHEMA_VERSION
 from pyharness.store.files import write_json
 
 NAME = "run.json"
+OUT_OF_TIME = "out_of_time"
 _PREFIXES = ("CUDNN_", "CUBLAS_", "CUDA_", "NVIDIA_", "PYHARNESS_")
 _VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
-# What readers take for granted, see _check.
+# What readers take for granted, see check_shape.
 _NUMBER, _MAYBE_TEXT = (int, float), (str, type(None))
 _VERSIONS = {"schema_version": int, "tool_version": str}
 _SHAPE = {
@@ -103,7 +104,8 @@ class Manifest:
     ``release``   asked, name, version, cuda_major, path, origin, loaded (cudnnGetVersion), and
                   stamp: what tells an unversioned file from another.
     ``space``     name, fingerprint, and the grids with the labels of each axis.
-    ``state``     running, complete, interrupted, or stopped (no worker survived; see notes).
+    ``state``     running, complete, interrupted, out_of_time (the time that it was given ended), or
+                  stopped (no worker survived; see notes).
     ``results``   filled at the end: rows by outcome, checks, seconds spent.
     ``device``    the GPU, as spec.device_facts has it; empty where only the host was asked.
     """
@@ -152,7 +154,7 @@ class Manifest:
         write_json(folder / NAME, self.as_data())
 
 
-def _check(value: Any, shape: Any, name: str) -> None:
+def check_shape(value: Any, shape: Any, name: str) -> None:
     """Compares data with what its reader will take from it; more may be there.
 
     ``shape``  a type or a tuple of types; a dict of what a dict must have, keys with ``?`` only if
@@ -160,16 +162,16 @@ def _check(value: Any, shape: Any, name: str) -> None:
     Raises     ValueError that names the first difference.
     """
     if isinstance(shape, dict):
-        _check(value, dict, name)
+        check_shape(value, dict, name)
         for key, inner in shape.items():
             if key.rstrip("?") in value:
-                _check(value[key.rstrip("?")], inner, f"{name}: {key.rstrip('?')}")
+                check_shape(value[key.rstrip("?")], inner, f"{name}: {key.rstrip('?')}")
             elif not key.endswith("?"):
                 raise ValueError(f"{name} has no {key}")
     elif isinstance(shape, list):
-        _check(value, list, name)
+        check_shape(value, list, name)
         for entry in value:
-            _check(entry, shape[0], name)
+            check_shape(entry, shape[0], name)
     elif not isinstance(value, shape) or isinstance(value, bool) is not (shape is bool):
         raise ValueError(f"{name} is {json.dumps(value)[:60]}")
 
@@ -182,7 +184,7 @@ def _check_axes(grids: list[dict[str, Any]]) -> None:
     axes = {call.name: [axis.name for axis in call.axes] for call in CALLS}
     for grid in grids:
         for axis in axes.get(grid["call"], ()):
-            _check(grid["axes"], {axis: [str]}, f"the grid of {grid['call']}")
+            check_shape(grid["axes"], {axis: [str]}, f"the grid of {grid['call']}")
             if not grid["axes"][axis]:
                 raise ValueError(f"the grid of {grid['call']} has no value of {axis}")
 
@@ -200,16 +202,16 @@ def read_manifest(folder: Path) -> Manifest:
         )
     try:
         data = json.loads(path.read_text("utf-8"))
-        _check(data, _VERSIONS, NAME)
+        check_shape(data, _VERSIONS, NAME)
         if data["schema_version"] > SCHEMA_VERSION:
             raise UsageError(
                 f"{folder} was written by a newer pyharness ({data['tool_version']})",
                 f"this one reads up to schema {SCHEMA_VERSION}: upgrade it",
             )
-        _check(data, _SHAPE, NAME)
+        check_shape(data, _SHAPE, NAME)
         _check_axes(data["space"]["grids"])
         if data["state"] == "complete":
-            _check(data["results"], _RESULTS, "results")
+            check_shape(data["results"], _RESULTS, "results")
         return Manifest(**data)
     except (OSError, ValueError, TypeError) as error:
         raise UsageError(

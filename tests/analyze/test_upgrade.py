@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from pyharness.analyze.upgrade import (
+    QUESTIONS,
     Evidence,
+    Finding,
+    OnGpu,
+    Requirement,
     Upgrade,
+    Verdict,
     Word,
-    evidence_of_log,
-    judge,
-    validity,
+    verdict_of,
 )
-from pyharness.spec.gate import Gate, default_gate
+from pyharness.analyze.upgrade_device import Source, Tried, evidence_of_repeats
+from pyharness.analyze.upgrade_gate import judge
+from pyharness.analyze.upgrade_host import evidence_of_log
+from pyharness.spec.gate import Gate, Rule, Scope, default_gate, parse_gate
 from pyharness.spec.problem import CallResult, parse_problem
 from pyharness.spec.recording import Recorded, Recording, Replay
 
@@ -50,7 +56,18 @@ def replayed(*steps: tuple[list[str | None], list[str | None]]) -> Replay:
 def evidence(
     scope: Literal["log", "space"] = "space", compared: int = 9, unanswered: int = 0, **counts: int
 ) -> Evidence:
-    return Evidence(scope, scope, compared, unanswered, counts, [], [], [])
+    part = "replay" if scope == "log" else "diff"
+    return Evidence(part, scope, scope, compared, unanswered, counts, [], [], [])
+
+
+def gate_of(**scopes: Scope) -> Gate:
+    return Gate("g", {f"validity.{key}": Rule(scope) for key, scope in scopes.items()})
+
+
+def judged(gate: Gate, *sources: Evidence) -> list[Requirement]:
+    """Of the host alone."""
+    unmeasured = [Verdict(q, "not_measured") for q in QUESTIONS[1:]]
+    return judge(gate, [verdict_of("validity", sources), *unmeasured], None)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +102,10 @@ def test_a_call_that_was_not_made_is_no_answer() -> None:
         replayed((["SUCCESS", "SUCCESS"], ["SUCCESS", "skipped"]), (["SUCCESS"], ["SUCCESS"])), []
     )
     assert (found.compared, found.unanswered, found.word) == (1, 1, "inconclusive")
-    (line, *_) = judge(default_gate(True), [found])
+    (line, *_) = judged(default_gate(True), found)
     assert (line.word, line.why) == (
         "inconclusive",
-        "1 of 2 problems of api.log cannot be asked",
+        "1 of 2 problems of api.log cannot be told",
     )
 
 
@@ -121,11 +138,11 @@ def test_what_is_worse_comes_first_and_the_most_frequent_of_it() -> None:
     ],
 )
 def test_validity_over_all_sources(sources: list[Evidence], word: Word) -> None:
-    assert validity(sources).word == word
+    assert verdict_of("validity", sources).word == word
 
 
 def gated(gate: Gate, *sources: Evidence) -> tuple[str, list[tuple[str, str, int]]]:
-    lines = judge(gate, sources)
+    lines = judged(gate, *sources)
     found = Upgrade("a", "b", gate, lines, [])
     return found.word, [(r.key, r.word, r.found) for r in lines if r.word != "passed"]
 
@@ -147,10 +164,10 @@ def test_the_default_gate() -> None:
 
 def test_any_counts_all_sources_and_none_counts_nothing() -> None:
     sources = evidence("log", newly_refused=2), evidence(newly_refused=3)
-    assert gated(Gate("g", {"newly_refused": "any"}), *sources)[1][0][2] == 5
-    assert gated(Gate("g", {"newly_refused": "log"}), *sources)[1][0][2] == 2
-    assert gated(Gate("g", {"newly_refused": "none"}), *sources) == ("passed", [])
-    assert judge(Gate("g", {"newly_refused": "none"}), sources) == []
+    assert gated(gate_of(newly_refused="any"), *sources)[1][0][2] == 5
+    assert gated(gate_of(newly_refused="log"), *sources)[1][0][2] == 2
+    assert gated(gate_of(newly_refused="none"), *sources) == ("passed", [])
+    assert judged(gate_of(newly_refused="none"), *sources) == []
 
 
 def test_worse_counts_more_than_what_cannot_be_told() -> None:
@@ -161,3 +178,117 @@ def test_worse_counts_more_than_what_cannot_be_told() -> None:
     assert gated(gate, evidence("log", 1, 1), evidence())[0] == "inconclusive"
     assert gated(gate, evidence("log", 2), evidence(compared=0))[0] == "passed"
     assert gated(default_gate(False), evidence(compared=0))[0] == "inconclusive"
+
+
+def told(gate: Gate, *verdicts: Verdict, gpu: OnGpu | None = None) -> dict[str, tuple[str, str]]:
+    known = {v.question for v in verdicts}
+    others = [
+        Verdict(q, "not_measured", [], "no GPU here") for q in QUESTIONS[1:] if q not in known
+    ]
+    host = [] if "validity" in known else [verdict_of("validity", [evidence()])]
+    return {r.key: (r.word, r.why) for r in judge(gate, [*host, *verdicts, *others], gpu)}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "about"),
+    [
+        ("time.slower", "3%", "time"),
+        ("time.inconclusive", "any", "time"),
+        ("memory.grown", "0%", "memory"),
+        ("repeatability.lost", "any", "repeatability"),
+        ("accuracy.worse", "any", "accuracy"),
+        ("drift.changed", "any", "drift"),
+    ],
+)
+def test_what_is_not_measured_is_judged_only_where_it_is_asked_for(
+    key: str, value: str, about: str
+) -> None:
+    assert key not in told(default_gate(False))
+    why = f"{about} is not measured: no GPU here"
+    written = parse_gate(f'{key} = "{value}"', "g", False)
+    assert told(written)[key] == ("inconclusive", why)
+    assert key not in told(parse_gate(f'{key} = "none"', "g", False))
+
+
+def test_where_there_is_a_gpu_what_is_not_measured_is_no_pass() -> None:
+    gpu = OnGpu({"name": "card"}, "smoke", "problems", 9, [])
+    found = told(default_gate(False), gpu=gpu)
+    assert found["validity.call_removed"] == ("passed", "")
+    del found["validity.call_removed"]
+    assert {word for word, _ in found.values()} == {"inconclusive"}
+    assert found["validity.newly_refused"][1] == "validity on the GPU is not measured"
+
+
+def timed(*ratios: tuple[str, float | None, float | None], left: int = 0) -> Verdict:
+    findings = [
+        Finding(change, "", 1, "", "", values={"ratio": ratio, "ratio_high": high})
+        for change, ratio, high in ratios
+    ]
+    open_cases = sum(f.change == "inconclusive" for f in findings)
+    counts = {"slower": sum(f.change == "slower" for f in findings)}
+    why = "1 of 2 problems, the budget ended" if left else ""
+    args = (5, open_cases, counts, findings, list[str](), list[str](), "case", left, why)
+    return verdict_of("time", [Evidence("time", "problems", "smoke", *args)])  # type: ignore[arg-type]
+
+
+def test_a_case_is_too_slow_by_its_ratio_and_open_by_the_end_of_its_interval() -> None:
+    gate = default_gate(False)  # 3 %
+
+    def words(*ratios: tuple[str, float | None, float | None], left: int = 0) -> tuple[str, str]:
+        found = told(gate, timed(*ratios, left=left))
+        return found["time.slower"][0], found["time.inconclusive"][0]
+
+    assert words() == ("passed", "passed")
+    assert words(("slower", 1.031, 1.04)) == ("failed", "passed")
+    assert words(("slower", 1.029, 1.04)) == ("passed", "passed")
+    assert words(("inconclusive", 1.01, 1.029)) == ("passed", "passed")
+    assert words(("inconclusive", 1.01, 1.031)) == ("passed", "inconclusive")
+    assert words(("inconclusive", None, None)) == ("passed", "inconclusive")
+    assert words(("faster", 0.9, 0.95), left=1) == ("inconclusive", "passed")
+    assert timed(left=1).word == timed(("inconclusive", None, None)).word == "inconclusive"
+
+
+def test_memory_that_grew_from_nothing_is_beyond_any_share() -> None:
+    values = {"total_bytes_a": 0, "total_bytes_b": 512}
+    finding = Finding("grown", "", 1, "", "", problem=parse_problem(["seed=1"]), values=values)
+    source = Evidence("memory", "log", "log", 1, 0, {"grown": 1}, [finding, finding], [], [])
+    gate = parse_gate('memory.grown = "1000%"', "g", False)
+    others = [Verdict(q, "not_measured") for q in QUESTIONS if q != "memory"]
+    found = judge(gate, [verdict_of("memory", [source]), *others], None)
+    (line,) = [r for r in found if r.key == "memory.grown"]
+    assert (line.word, line.found) == ("failed", 1)  # a problem in two modes is one
+
+
+def repeated(**verdicts: str) -> list[dict[str, Any]]:
+    """A row a condition."""
+    differs = {"runs": 9, "differing": 9, "share": 0.5, "failure_rate_bound": None}
+    clean = {"runs": 9, "differing": 0, "share": 0.0, "failure_rate_bound": 0.3}
+    shared = {"name": "one", "problem": "seed=1", "buffer": "y"}
+    numbers = {"not_repeatable": differs, "repeatable": clean, "not_tried": {}}
+    return [{**shared, "condition": c, "verdict": v, **numbers[v]} for c, v in verdicts.items()]
+
+
+YES, NO, UNTOLD = "repeatable", "not_repeatable", "not_tried"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word", "compared"),
+    [
+        ({"load": YES}, {"load": YES}, "same", 1),
+        ({"load": NO}, {"load": NO}, "same", 1),
+        ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": UNTOLD}, "same", 1),
+        ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": YES}, "same", 1),
+        ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": NO}, "inconclusive", 0),
+        ({"load": YES, "graph": YES}, {"load": YES, "graph": UNTOLD}, "inconclusive", 0),
+        ({"load": YES, "graph": YES}, {"load": NO, "graph": UNTOLD}, "worse", 1),
+        ({"load": NO, "graph": YES}, {"load": YES, "graph": UNTOLD}, "better", 0),
+        ({"load": NO, "graph": YES}, {"load": YES, "graph": NO}, "mixed", 1),
+        ({"load": UNTOLD}, {"load": UNTOLD}, "inconclusive", 0),
+        ({"dropout_continued": YES}, {"dropout_continued": NO}, "inconclusive", 0),
+    ],
+)
+def test_repeatability(old: dict[str, str], new: dict[str, str], word: Word, compared: int) -> None:
+    problems = {"seed=1": Tried(parse_problem(["seed=1"]), name="one")}
+    source = Source("determinism", "problems", "smoke", problems, [])
+    found = evidence_of_repeats(repeated(**old), repeated(**new), source)
+    assert (found.word, found.compared, found.unanswered) == (word, compared, 1 - compared)

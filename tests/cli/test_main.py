@@ -35,6 +35,7 @@ from pyharness.cli import (
     replay,
     rules,
     soak,
+    time_,
     try_,
     upgrade,
 )
@@ -58,6 +59,7 @@ COMMANDS = {
     "determinism": determinism,
     "drift": drift,
     "soak": soak,
+    "time": time_,
     "releases": releases,
     "fetch": fetch,
     "presets": presets,

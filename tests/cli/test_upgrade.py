@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pyharness.api import diffing
+import pyharness
+from pyharness.api import diffing, upgrading
 from pyharness.releases import Release
 from pyharness.spec.axes import parse_values
 from pyharness.spec.calls import all_axes
@@ -33,8 +34,9 @@ MEASURED_ELSEWHERE = ["time", "memory", "repeatability", "accuracy"]
 
 @pytest.fixture(autouse=True)
 def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No cost of a call is in the verdict, so none is measured here."""
+    """No cost of a call is in the verdict and no report is looked at, so none is made here."""
     monkeypatch.setattr(diffing, "time_in_turn", lambda *_: None)
+    monkeypatch.setattr(upgrading, "write_report", lambda *_: [])
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +206,7 @@ def test_what_cannot_be_asked_is_inconclusive(
     words = ["upgrade", fake, fake, *DATA, "--maps", folder, "--out", tmp_path / "u", "--log", log]
     said = run(*words)
     assert said.code == 4
-    told = f"INCONCLUSIVE: 1 of 1 problems of {log} cannot be asked."
+    told = f"INCONCLUSIVE: 1 of 1 problems of {log} cannot be told."
     assert told in " ".join(said.out.split())
     assert "Not compared, because a call cannot be made: 1" in said.out
     data, found = verdict(run(*words, "--json"))
@@ -220,7 +222,8 @@ def test_the_same_upgrade_again_maps_nothing_and_another_is_refused(
     made = {p: p.stat().st_mtime_ns for p in maps.rglob("run.json")}
     assert len(made) == 2
     again = run(*words)
-    assert again.out == first.out
+    told, before = (json.loads(said.out) for said in (again, first))
+    assert {**told, "spent_s": 0} == {**before, "spent_s": 0}
     assert {p: p.stat().st_mtime_ns for p in maps.rglob("run.json")} == made
     other = run("upgrade", fake, fake, *DATA, "--maps", maps, "--out", out)
     assert other.code == 2
@@ -250,7 +253,7 @@ def test_a_real_upgrade(run: Run, folder: Path, tmp_path: Path) -> None:
     assert data["questions"][0]["evidence"][0]["counts"]["newly_refused"] == 524
 
 
-def test_a_gpu_that_is_here_is_not_said_to_be_missing(
+def test_a_release_that_the_gpu_cannot_run_is_no_pass(
     run: Run,
     fake: Path,
     folder: Path,
@@ -259,14 +262,24 @@ def test_a_gpu_that_is_here_is_not_said_to_be_missing(
     emulator: Callable[..., EmulatedRelease],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    words = ["upgrade", fake, fake, *DATA, "--maps", folder, "--out", tmp_path / "u", "--json"]
+    words = ["upgrade", fake, fake, *DATA, "--maps", folder, "--json", "--out"]
     monkeypatch.setenv("PYHARNESS_LIBCUDA", str(tmp_path / "none"))
-    without = json.loads(run(*words).out)["questions"][1:]
+    assert {q["why"] for q in json.loads(run(*words, tmp_path / "u").out)["questions"][1:]} == {
+        "no GPU here"
+    }
     for name, value in emulator(cudnn(NEW).path).env.items():
         monkeypatch.setenv(name, value)
-    there = json.loads(run(*words).out)["questions"][1:]
-    assert {q["why"] for q in without} == {"no GPU here"}
-    assert {q["why"] for q in there} == {"this command asks the host alone, the GPU not yet"}
+    said = run(*words, tmp_path / "there")
+    data, found = verdict(said)
+    assert (said.code, data["gate"]["word"]) == (4, "inconclusive")
+    assert found == {"validity": "same", **dict.fromkeys(MEASURED_ELSEWHERE, "not_measured")}
+    assert {p["state"] for p in data["parts"]} == {"stopped"}
+    assert {q["why"] for q in data["questions"][1:]} == {p["why"] for p in data["parts"][1:5]}
+    left_out = run(*words, tmp_path / "left-out", "--no-device")
+    assert left_out.code == 0
+    assert {q["why"] for q in json.loads(left_out.out)["questions"][1:]} == {"--no-device is given"}
+    other = run(*words, tmp_path / "u")
+    assert (other.code, "on another device" in other.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +287,14 @@ def test_a_gpu_that_is_here_is_not_said_to_be_missing(
     [
         (["--preset", "nothing"], "unknown preset 'nothing'", "known:"),
         (["--preset", "smoke"], "is a set of problems to run", "here:"),
+        (["--problems", "nothing"], "unknown preset 'nothing'", "known:"),
+        (["--problems", "host"], "is a space of host calls", "smoke"),
+        (["--problems", "smoke", "--log", "text"], "--log brings its own", "--problems out"),
+        (["--budget", "30"], "'30' is no time to spend", "30m"),
+        (["--budget", "0s"], "'0s' is no time to spend", "more than 0"),
+        (["--budget", "-5m"], "'-5m' is no time to spend", "30m"),
+        (["--device", "0", "--no-device"], "do not go together", "leave one"),
+        (["--device", "3"], "there is no CUDA driver", "doctor"),
         (["--gate", "no.toml"], "no.toml cannot be read: No such file", "TOML"),
         (["--gate", "."], ". cannot be read: Is a directory", "TOML"),
         (["--gate", "bytes"], "bytes cannot be read: it is no text", "TOML"),
@@ -295,6 +316,7 @@ def test_what_cannot_be_done(
     hint: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYHARNESS_LIBCUDA", str(tmp_path / "none"))
     Path("text").write_text("epoch 1\n")
     Path("bytes").write_bytes(b"\xff\xfe")
     Path("full").mkdir()
@@ -313,3 +335,26 @@ def test_releases_that_are_none(run: Run, fake: Path, tmp_path: Path) -> None:
     assert (said.code, "unknown release 'latests'" in said.err) == (2, True)
     said = run("upgrade", tmp_path, fake, *DATA)
     assert (said.code, "holds no libcudnn.so" in said.err) == (2, True)
+
+
+def test_the_python_api(fake: Path, planted: Callable[..., Path], folder: Path) -> None:
+    sides = str(fake), str(planted("REFUSES"))
+    found = pyharness.upgrade(*sides, preset="data-core", device="none", maps=folder)
+    assert (found.word, found.verdicts[0].word) == ("failed", "worse")
+    (refused,) = [r for r in found.requirements if r.word == "failed"]
+    expected = planted_counts()["newly_refused"]
+    assert (refused.key, refused.found) == ("validity.newly_refused", expected)
+    with pytest.raises(pyharness.UsageError, match="is no time to spend"):
+        pyharness.upgrade(*sides, budget="soon")
+    with pytest.raises(pyharness.UsageError, match="device"):
+        pyharness.upgrade(*sides, device=-1)
+
+
+def test_a_ctrl_c_is_told_to_go_on(run: Run, fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(upgrading, "upgrade", interrupted)
+    said = run("upgrade", fake, fake, *DATA)
+    assert (said.code, said.out) == (130, "")
+    assert said.err == "interrupted: the same command goes on\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import closing
 from typing import Any
@@ -133,3 +134,14 @@ def test_what_the_start_raises_ends_the_sweep() -> None:
     with pytest.raises(HarnessError, match="the device is gone"):
         list(for_each_case(sweep.problems, start, sweep.work))
     assert sweep.runners[0].closed == 1
+
+
+def test_no_case_but_the_first_begins_after_the_deadline() -> None:
+    problems = [(i, parse_problem([f"seed={i}"])) for i in range(3)]
+
+    def done(deadline: float) -> list[int]:
+        swept = for_each_case(problems, lambda: Counting(1), lambda *_: None, deadline=deadline)
+        return [index for index, _, _ in swept]
+
+    assert done(time.monotonic() - 1) == [0]
+    assert done(time.monotonic() + 60) == [0, 1, 2]

@@ -12,9 +12,9 @@ def test_both_kinds_are_listed_under_the_commands_that_take_them() -> None:
         "calls": [],
     }
     assert render_presets(data).splitlines() == [
-        "Presets of host calls (map, diff, rules)",
+        "Presets of host calls (map, diff, rules, upgrade)",
         "  state                  274,560  the tensor descriptors",
         "",
-        "Presets of problems to run (bench, memory, accuracy, determinism, map --stages all)",
+        "Presets of problems to run (bench, time, memory, determinism, upgrade --problems, …)",
         "  deepbench                  125  the public list",
     ]

@@ -66,9 +66,9 @@ def test_the_whole_check_passes_and_leaves_its_tables(check: Callable[..., Check
     assert found.code == 0, found.output
     head, *_ = found.summary.splitlines()
     assert head == (
-        "# EMULATED, nothing here was seen on a GPU: Emulated GPU, cuDNN 9.28.0: 10 steps passed"
+        "# EMULATED, nothing here was seen on a GPU: Emulated GPU, cuDNN 9.28.0: 11 steps passed"
     )
-    looked = ("repeat", "accuracy", "check", "soak")
+    looked = ("repeat", "accuracy", "check", "upgrade", "soak")
     for step in ("tests", "doctor", "stages", "bench", "deepbench", "memory", *looked):
         assert f"{step:<12} at most" in found.output
         assert f"| {step} | passed |" in found.summary
@@ -87,6 +87,8 @@ def test_the_whole_check_passes_and_leaves_its_tables(check: Callable[..., Check
     assert "- y: 2 within" in said
     assert "- inference_is_training: 3 holds" in said
     assert "- 100 cycles: not_told" in said
+    for question in ("validity", "time"):
+        assert f"- {question}: same" in said
     passes = set(tables[f"bench/{ours}/timings.parquet"]["pass"])
     assert {"forward_inference", "backward_weights", "training_step"} <= passes
     # What costs 20 microseconds by default stands in the summary, with PyTorch beside it.

@@ -218,7 +218,7 @@ def test_a_run_axis_is_an_axis_like_another() -> None:
     ("preset", "axes", "words", "message", "hint"),
     [
         ("deepbanch", [], [], "unknown preset 'deepbanch'", "deepbench"),
-        ("host", [], [], "the preset host is a space of host calls", "map, diff and rules"),
+        ("host", [], [], "the preset host is a space of host calls", "map, diff, rules and"),
         ("smoke", ["hiden_size=1"], [], "unknown axis 'hiden_size'", "hidden_size"),
         ("smoke", ["hidden_size=1", "hidden_size=2"], [], "given twice", "join them"),
         ("smoke", ["hidden_size="], [], "hidden_size has no values", "hidden_size="),
@@ -246,7 +246,7 @@ def test_what_cannot_be_meant_is_told(
 def test_a_set_of_problems_is_no_space(name: str) -> None:
     with pytest.raises(UsageError, match=f"the preset {name} is a set of problems") as caught:
         build_space(name, None, [])
-    assert "bench, memory" in caught.value.hint
+    assert "bench, time, memory" in caught.value.hint
 
 
 def test_the_sets_as_data() -> None:
