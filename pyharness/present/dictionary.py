@@ -53,7 +53,7 @@ same names in `benchmarks/` printed; `upgrade-simulation.md` is of a simulation.
 | `diff/A..B/SPACE/` | `pyharness diff` | `changes`, `diff.txt`, `diff.json` |
 | `upgrades/A..B/SPACE/` | the same, kept | the upgrades that the guide tells of |
 | `rules/…/SPACE/` | `pyharness rules` | `rules`, `rules.txt`, `rules.json` |
-| `atlas/` | `pyharness atlas` | `atlas` and its axes, rules and steps, `reasons`, `costs`, `atlas.json` |
+| `atlas/` | `pyharness atlas` | `atlas`, its axes, rules and steps, `reasons`, `costs` |
 | `atlas-sizes/` | the same with `--preset sizes` | the same |
 | `audit/` | `pyharness audit --out` | `audit`, and a page that says what came of it |
 | your `--out` | `pyharness replay`, `map --log` | `recorded`, `validity`, `run.json` |
