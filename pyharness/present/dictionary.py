@@ -65,7 +65,7 @@ same names in `benchmarks/` printed; `upgrade-simulation.md` is of a simulation.
 | `soak/RELEASE/PROBLEMS/` | `pyharness soak` | `soak`, `run.json` |
 | `drift/A/PROBLEMS/` | `pyharness drift` | `drift`, `changes`, `run.json` |
 | `time/RUN/` | `pyharness time` | `time_changes`, `time_readings`, `run.json` |
-| `upgrade/OLD/PROBLEMS-to-NEW/` | `pyharness upgrade` | the report, `upgrade.json`, a folder a part |
+| `upgrade/OLD/PROBLEMS-to-NEW/` | `pyharness upgrade` | report, `upgrade.json`, a folder a part |
 | your `--out` | `pyharness memory` | `memory`, `run.json` |
 | your `--out` | `pyharness explain --log` | the same and `explanations` |
 
