@@ -39,13 +39,12 @@ def _notes(past: Since) -> Iterator[str]:
 
 
 def _span(span: Span, *, last: bool) -> str:
-    where = f"by {span.first}"
-    if span.first != span.last:
-        where += f" to {span.last}"
+    ends = " to ".join(dict.fromkeys((span.first, span.last)))
+    if span.outcome == "unknown":
+        return f"not covered: {ends}"
+    where = f"by {ends}"
     if last and span.first != span.last:
         where = f"from {span.first} on (the newest is {span.last})"
-    if span.outcome == "unknown":
-        return f"not covered: {span.first} to {span.last}"
     basis = ", derived" if span.basis == "derived" else ""
     if span.outcome == "accepted":
         return f"accepted {where}{basis}"

@@ -122,6 +122,28 @@ def test_filters_count_what_the_answers_say(
     assert all(url.startswith(("file:", "about:")) for url in page.asked)
 
 
+def test_it_opens_with_every_release_that_changed_what_is_accepted(page: Any, atlas: Atlas) -> None:
+    page.said.clear()
+    page.goto("about:blank")
+    page.goto(f"{(COMMITTED / 'history.html').as_uri()}#%E0%A4%A&layout=%")  # a damaged address
+    words = {"newly_accepted": "began to accept", "newly_refused": "stopped accepting"}
+    told = {
+        (short(row["release_b"]), row["call"], f"{words[row['change']]} {row['rows']:,}")
+        for row in atlas.rows["atlas_steps"]
+        if row["change"] in words
+    }
+    found = set()
+    for line in page.eval_on_selector_all("#steps li", "all => all.map(one => one.innerText)"):
+        release, call, *rest = line.split(maxsplit=2)
+        found |= {(release, call, part.strip()) for part in re.split("[▲▼]", rest[0]) if part}
+    assert found == told
+    page.click(f'#steps a[href="#{DATA}"]')
+    assert page.is_checked(f'#calls input[value="{DATA}"]')
+    # The command shows a step that changed what is accepted, not the last that changed a status.
+    assert "diff 9.12.0.46+cu12 9.13.0.50+cu12" in page.inner_text("#command")
+    assert page.said == []
+
+
 def test_one_problem_has_its_status(page: Any, atlas: Atlas) -> None:
     (grid,) = [g for g in atlas.space.grids if g.call.name == "cudnnRNNSetClip_v9"]
     words = "&".join(f"{n}={w}" for n, w in grid.words(0).items())
@@ -164,5 +186,7 @@ def test_the_picture_has_every_release_of_every_set(atlas: Atlas) -> None:
     kept = [r for r in rows if r["call"] in calls]
     assert len(drawn) == len(kept)
     assert [r["accepted"] for r in drawn] == [r["accepted"] for r in kept]
+    whole = {" ".join(r["set"].split()) for r in drawn}
+    assert whole == {r["what"] for r in kept}  # no label is cut off
     steady = [r for r in rows if r["call"] not in calls]
     assert "no release changed" in json.dumps(history_chart(steady).to_dict())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _TITLE = "Which release accepts what"
 _STEP, _BAND = 13, 54  # of a release, of a set of problems
-_LINE, _LINES = 66, 3  # letters, and lines of a label
+_LINE, _LINES, _LINE_HIGH = 66, 4, 13  # letters and lines of a label, and its line
 _EXTENT = 376  # of the labels: panels begin below each other
 
 
@@ -71,7 +71,12 @@ def _panel(
         sort=order,
         title=None,
         axis=alt.Axis(
-            labelExpr="split(datum.label, '\\n')", labelLimit=0, labelFontSize=11, minExtent=_EXTENT
+            labelExpr="split(datum.label, '\\n')",
+            labelLimit=0,
+            labelFontSize=11,
+            labelLineHeight=_LINE_HIGH,
+            labelOffset=-_LINE_HIGH * (_LINES - 1) / 2,  # it places the first line of _LINES
+            minExtent=_EXTENT,
         ),
         scale=alt.Scale(paddingInner=0.25),
     )
@@ -101,7 +106,8 @@ def _label(row: Row) -> str:
     lines = textwrap.wrap(row["what"], _LINE)
     if len(lines) > _LINES:
         lines = [*lines[: _LINES - 1], f"{lines[_LINES - 1][: _LINE - 2]} …"]
-    return "\n".join(lines)
+    above = [" "] * ((_LINES - len(lines)) // 2)
+    return "\n".join([*above, *lines])
 
 
 def _short(release: str) -> str:

@@ -177,13 +177,29 @@
     });
     $("strip").innerHTML =
       `<svg viewBox="0 0 ${width} ${top + high + 50}" role="img" aria-label="Accepted problems by ` +
-      `release, at most ${count(most)}"><text class="soft" x="${left}" y="10">▲ began ▼ stopped` +
-      `</text>${parts.join("")}</svg>`;
+      `release, at most ${count(most)}">${parts.join("")}</svg>`;
+  }
+
+  // Every release that changed which problems a call accepts, each a link to the call.
+  function overview() {
+    const told = all.calls.flatMap((one) => {
+      call = one;
+      return spans().map((s) => [s.places[0], one.call, began(s.changed), stopped(s.changed)]);
+    }).filter(([, , b, s]) => b + s);
+    $("steps").replaceChildren(...told.sort((a, b) => a[0] - b[0]).map(([place, name, b, s]) => {
+      const row = element("li", `${version(place)} `);
+      row.append(element("a", name, { href: `#${name}` }),
+        ...(b ? [` ▲ began to accept ${count(b)}`] : []),
+        ...(s ? [` ▼ stopped accepting ${count(s)}`] : []));
+      return row;
+    }));
+    if (!told.length) $("steps").append(element("li", "none did"));
   }
 
   function command(found) {
     const axes = Object.keys(chosen).map((axis) => `--axis ${axis}=${call.labels[axis][chosen[axis]]}`);
-    const step = found.filter((s) => s.changed && Object.keys(s.changed).length).pop();
+    const changed = found.filter((s) => s.changed);
+    const step = changed.filter((s) => began(s.changed) + stopped(s.changed)).pop() || changed.pop();
     const place = step ? step.places[0] : all.releases.length - 1;
     const sides = step ? `diff ${all.releases[place - 1]} ${all.releases[place]}`
       : `map --cudnn ${all.releases[place]}`;
@@ -245,8 +261,16 @@
     show();
   });
 
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return ""; // cut off in the middle of a letter
+    }
+  }
+
   function fromAddress() {
-    const [wanted, ...given] = location.hash.slice(1).split("&").map(decodeURIComponent);
+    const [wanted, ...given] = location.hash.slice(1).split("&").map(decoded);
     call = all.calls.find((one) => one.call === wanted) || all.calls[0];
     clear();
     for (const word of given) {
@@ -259,5 +283,6 @@
     show();
   }
   window.addEventListener("hashchange", fromAddress);
+  overview();
   fromAddress();
 })();
