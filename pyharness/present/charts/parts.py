@@ -110,7 +110,8 @@ def distinct(values: Iterable[Value]) -> list[Value]:
 
 def problem_labels(rows: Sequence[Row]) -> dict[str, str]:
     """A short label for each problem, all different: its preset's name, or what tells it apart."""
-    names = {r["problem"]: r.get("name") for r in rows}
+    # One of a log is called as it is asked for.
+    names = {r["problem"]: None if r.get("name") == r["problem"] else r.get("name") for r in rows}
     words = {p: str(p).split() for p in names}
     shared = set.intersection(*(set(w) for w in words.values())) if len(words) > 1 else set()
     labels = [

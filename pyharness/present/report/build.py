@@ -77,7 +77,10 @@ def build_report(
         there,
         made,
         tool_version,
-        [f"{s.title} holds another upgrade: its verdict is not shown." for s in upgrades[1:]],
+        [
+            *(note for s in upgrades[:1] if (note := _which(s))),
+            *(f"{s.title} holds another upgrade: its verdict is not shown." for s in upgrades[1:]),
+        ],
     )
 
 
@@ -91,6 +94,15 @@ def _title(sources: Sequence[Source]) -> str:
     if len(names) > 4:
         return f"cuDNN {names[0]} … {names[-1]}, {len(names)} releases"
     return f"cuDNN {', '.join(names)}" if names else "cuDNN RNN results"
+
+
+def _which(upgrade: Source) -> str:
+    """Which library is which, where both have one name."""
+    old = upgrade.run.get("release") or {}
+    new = old.get("against") or {}
+    if upgrade.data["release_a"] != upgrade.data["release_b"] or not new:
+        return ""
+    return f"(a) is {old.get('asked')}, (b) is {new.get('asked')}."
 
 
 def _without(diffs: Sequence[Source]) -> str:

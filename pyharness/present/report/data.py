@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
-from pyharness.present.report.model import Report, Section
+from pyharness.present.report.model import Report, Row, Section
 
 REPORT_VERSION = 1
 
@@ -12,7 +13,7 @@ REPORT_VERSION = 1
 def report_data(report: Report) -> dict[str, Any]:
     """Everything that the page shows, numbers in full; ``report_version`` says in which form.
 
-    A row lacks what is not known of it.
+    A row lacks what is not known of it; a number that is none of JSON's stands as a word.
     """
     return {
         "report_version": REPORT_VERSION,
@@ -32,6 +33,15 @@ def report_data(report: Report) -> dict[str, Any]:
     }
 
 
+def _known(row: Row) -> dict[str, Any]:
+    """What is known of a row; a number that JSON has no form for as its word: ``inf``, ``nan``."""
+    return {
+        k: str(v) if isinstance(v, float) and not isfinite(v) else v
+        for k, v in row.items()
+        if v is not None
+    }
+
+
 def _section(section: Section) -> dict[str, Any]:
     return {
         "id": section.id,
@@ -47,7 +57,7 @@ def _section(section: Section) -> dict[str, Any]:
                 "title": table.title,
                 "note": table.note,
                 "columns": [{"key": c.key, "title": c.title} for c in table.columns],
-                "rows": [{k: v for k, v in row.items() if v is not None} for row in table.rows],
+                "rows": [_known(row) for row in table.rows],
             }
             for table in section.tables
         ],

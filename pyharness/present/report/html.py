@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
+from math import copysign, isfinite, isnan
+from sys import float_info
 from typing import Any
 
 from pyharness.present.report.machines import moment
@@ -141,7 +143,7 @@ def _table_data(table: Table) -> dict[str, Any]:
             value = row.get(column.key)
             text = "" if value is None else column.show(value)
             if column.kind == "number":
-                yield [text, value]
+                yield [text, _sortable(value)]
             elif column.kind == "word":
                 yield [text, tone(str(value))]
             else:
@@ -154,6 +156,13 @@ def _table_data(table: Table) -> dict[str, Any]:
         "rows": [list(cells(row)) for row in table.rows],
         "repeat": repeat if any(repeat) else None,
     }
+
+
+def _sortable(value: Any) -> Any:
+    """A number that JSON has: the largest for an infinite one, None for what is no number."""
+    if not isinstance(value, float) or isfinite(value):
+        return value
+    return None if isnan(value) else copysign(float_info.max, value)
 
 
 def _compiled(chart: Chart) -> dict[str, Any]:

@@ -78,7 +78,8 @@ def _devices(source: Source) -> list[Mapping[str, Any]]:
 def releases(source: Source) -> list[str]:
     """The releases that a folder is about, the older first."""
     if source.kind in ("diff", "upgrade"):
-        return [source.data["release_a"], source.data["release_b"]]
+        a, b = source.data["release_a"], source.data["release_b"]
+        return [a, b] if a != b else [f"{a} (a)", f"{b} (b)"]
     run = source.run
     told = [run.get("release"), *(run.get("releases") or ())]
     names = [str(r["name"]) for r in told if isinstance(r, Mapping) and r.get("name")]

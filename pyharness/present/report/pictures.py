@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from math import isfinite
+from typing import Any
 
+from pyharness.present.charts.parts import message_chart
 from pyharness.present.report.model import Chart, Row, Source
 from pyharness.present.report.sides import all_rows, sides
 
 _CHARTS = "pyharness.present.charts"
 _BELOW = "the table below has the numbers"
+_MOST_WORDS = 120
 # Section, table, module and function, title, what it shows.
 _PLAN = (
     ("time", "time_changes", "time_changes", "time_changes_chart", "Old against new",
@@ -44,14 +48,27 @@ def pictures(sources: Sequence[Source]) -> dict[str, list[Chart]]:
     """Every chart that there are rows for; needs Altair."""
     found: dict[str, list[Chart]] = {}
     for section, table, module, function, title, about in _PLAN:
-        rows = _rows(sources, table)
+        rows = [_drawable(row) for row in _rows(sources, table)]
         if function == "time_ratio_chart" and len({row["release"] for row in rows}) != 2:
             continue
         if rows:
             draw = getattr(import_module(f"{_CHARTS}.{module}"), function)
-            chart = draw(rows, title="")  # the page has the title beside it
-            found.setdefault(section, []).append(Chart(title, about, chart.to_dict()))
+            found.setdefault(section, []).append(_chart(draw, rows, title, about))
     return found
+
+
+def _chart(draw: Callable[..., Any], rows: list[Row], title: str, about: str) -> Chart:
+    """A chart, or in its place why there is none: the rest of a report does without it."""
+    try:
+        return Chart(title, about, draw(rows, title="").to_dict())  # the page has the title
+    except Exception as error:  # noqa: BLE001 - whatever rows of a table do to it
+        why = f"not drawn: {type(error).__name__}: {str(error)[:_MOST_WORDS]}"
+        return Chart(title, why, message_chart(title, "", why).to_dict())
+
+
+def _drawable(row: Row) -> Row:
+    """A row without numbers that have no place on an axis."""
+    return {k: None if isinstance(v, float) and not isfinite(v) else v for k, v in row.items()}
 
 
 def _rows(sources: Sequence[Source], table: str) -> list[Row]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyharness.present.report.model import REPEAT, Chart, Column, Row, Section, Source, Table
 from pyharness.present.report.model import is_emulated as emulated
-from pyharness.present.report.sides import Side, all_rows, commands, labelled, sides
+from pyharness.present.report.sides import Side, against, all_rows, commands, labelled, sides
 from pyharness.present.report.words import words
 from pyharness.present.units import count_text, share_text
 
@@ -102,7 +102,7 @@ def equivalences_section(sources: Sequence[Source], charts: Sequence[Chart]) -> 
 def drift_section(sources: Sequence[Source], charts: Sequence[Chart]) -> Section | None:
     """Whether the newer release gives the bits of the older one."""
     rows = [
-        {**row, REPEAT: _drift_command(source, row)}
+        {**row, REPEAT: against(source, row, "drift")}
         for source in sources
         for row in source.tables.get("drift", ())
     ]
@@ -136,11 +136,3 @@ def drift_section(sources: Sequence[Source], charts: Sequence[Chart]) -> Section
         commands=commands(sources, "drift"),
         emulated=emulated(rows),
     )
-
-
-def _drift_command(source: Source, row: Row) -> str:
-    told = source.run.get("release") or {}
-    against = told.get("against") or {}
-    a = told.get("asked") or row["release_a"]
-    b = against.get("asked") or row["release_b"]
-    return f"pyharness drift {a} {b} {row['problem'] or ''}".rstrip()

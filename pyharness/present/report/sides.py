@@ -59,17 +59,26 @@ def _repeatable(row: Row, source: Source, table: str) -> Row:
     words = row.get("problem")
     if words is None or table not in _COMMANDS:
         return row
-    asked = _asked(source, row.get("release"))
+    asked = asked_for(source, row.get("release"))
     side = f" --cudnn {shlex.quote(asked)}" if asked else ""
     return {**row, REPEAT: f"pyharness {_COMMANDS[table]}{side} {words}".rstrip()}
 
 
-def _asked(source: Source, release: str | None) -> str | None:
+def asked_for(source: Source, release: str | None) -> str | None:
     """The release as it was asked for; what a row calls it where the folder does not say."""
     for told in (source.run.get("release"), *(source.run.get("releases") or ())):
         if isinstance(told, Mapping) and told.get("name") == release and told.get("asked"):
             return str(told["asked"])
     return release
+
+
+def against(source: Source, row: Row, command: str) -> str:
+    """The command that compares the two releases of a row again, each as it was asked for."""
+    told = source.run.get("release") or {}
+    other = told.get("against") or {}
+    asked = (told.get("asked"), other.get("asked"))
+    names = asked if all(asked) else (row["release_a"], row["release_b"])
+    return f"pyharness {command} {shlex.join(map(str, names))} {row['problem'] or ''}".rstrip()
 
 
 def labelled(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], str]:

@@ -9,7 +9,15 @@ from typing import Any
 
 from pyharness.present.report.model import REPEAT, Chart, Column, Row, Section, Source, Table
 from pyharness.present.report.model import is_emulated as emulated
-from pyharness.present.report.sides import Side, all_rows, commands, labelled, paired, sides
+from pyharness.present.report.sides import (
+    Side,
+    against,
+    all_rows,
+    commands,
+    labelled,
+    paired,
+    sides,
+)
 from pyharness.present.report.words import words
 from pyharness.present.units import count_text, duration_text, share_text
 
@@ -18,7 +26,11 @@ _KEY = ("name", "problem", "pass", "mode")
 
 def time_section(sources: Sequence[Source], charts: Sequence[Chart]) -> Section | None:
     """Verdicts of paired runs where there are any, and what was timed side by side."""
-    changes = [row for s in sources for row in s.tables.get("time_changes", ())]
+    changes = [
+        {**row, REPEAT: against(s, row, "time")}
+        for s in sources
+        for row in s.tables.get("time_changes", ())
+    ]
     timed = sides(sources, "timings")
     if not changes and not timed:
         return None
@@ -43,9 +55,11 @@ def _told(rows: Sequence[Row]) -> str:
     counts = Counter(row["verdict"] for row in rows)
     said = ", ".join(f"{n:,} {words(word)}" for word, n in counts.most_common())
     visible = [row["visible"] for row in rows if row.get("visible") is not None]
-    least = f" The smallest change that every case would have shown: {share_text(max(visible))}."
-    cases = count_text(len(rows), "case")
-    return f"{cases} in paired fresh processes: {said}.{least if visible else ''}"
+    told = f"{count_text(len(rows), 'case')} in paired fresh processes: {said}."
+    if not visible:
+        return told
+    least = share_text(max(visible))
+    return f"{told} The smallest change that every case would have shown: {least}."
 
 
 def ratio_text(ratio: float) -> str:
@@ -68,16 +82,11 @@ def _changes(rows: Sequence[Row]) -> Table:
         Column("visible", "least visible", share_text, "number"),
         Column("reason", "why", kind="text"),
     ]
-    told, shared = labelled([_with_repeat(row) for row in sorted(rows, key=_by_change)])
+    told, shared = labelled(sorted(rows, key=_by_change))
     note = "The interval is of the ratio; verdicts hold the rate of false discoveries over all."
     note = f"{note} {shared}".rstrip()
     short = ("label", "pass", "verdict", "ratio", "ratio_low", "ratio_high")
     return Table("Old against new, in turn", columns, told, note, short)
-
-
-def _with_repeat(row: Row) -> dict[str, Any]:
-    a, b = row.get("release_a"), row.get("release_b")
-    return {**row, REPEAT: f"pyharness time {a} {b} {row.get('problem') or ''}".rstrip()}
 
 
 def _by_change(row: Mapping[str, Any]) -> tuple[int, float]:

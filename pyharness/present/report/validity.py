@@ -35,10 +35,25 @@ def validity_section(sources: Sequence[Source]) -> Section | None:
         "Validity: what each call accepts",
         lead,
         tables=tables,
-        commands=[diff_command(s.data) for s in sources if s.kind == "diff"],
+        commands=_commands(sources),
         emulated=is_emulated([*reasons, *costs]),
         data={"cubes": cubes} if cubes else {},
     )
+
+
+def _commands(sources: Sequence[Source]) -> list[str]:
+    """What makes the diffs again: as the upgrade says that they belong to, else by their names."""
+    asked = [
+        command
+        for source in sources
+        if source.kind == "upgrade"
+        for question in source.data["questions"]
+        for evidence in question["evidence"]
+        if evidence.get("part") == "diff"
+        for command in evidence["commands"]
+    ]
+    own = [diff_command(s.data) for s in sources if s.kind == "diff"]
+    return list(dict.fromkeys(filter(None, asked or own)))
 
 
 def _cubes(sources: Sequence[Source]) -> list[dict[str, Any]]:
@@ -54,14 +69,18 @@ def _cubes(sources: Sequence[Source]) -> list[dict[str, Any]]:
             cube = found.setdefault(
                 key, {"call": fold["call"], "axes": axes, "folds": [], "releases": []}
             )
+            called = fold["release"]
+            if source.kind == "diff" and source.data["release_a"] == source.data["release_b"]:
+                own_calls = [f for f in source.folds if f["call"] == fold["call"]]
+                called += " (a)" if fold is own_calls[0] else " (b)"
             answers = {k: fold[k] for k in ("classes", "cells", "statuses")}
             if answers not in cube["folds"]:
                 cube["folds"].append(answers)
             own = cube["folds"].index(answers)
-            if [fold["release"], own] not in cube["releases"]:
+            if [called, own] not in cube["releases"]:
                 # Another library of the same version is told apart by a number.
-                called = sum(name.split(" (")[0] == fold["release"] for name, _ in cube["releases"])
-                name = f"{fold['release']} ({called + 1})" if called else fold["release"]
+                times = sum(called in (name, name.split(" (")[0]) for name, _ in cube["releases"])
+                name = f"{called} ({times + 1})" if times else called
                 cube["releases"].append([name, own])
     return sorted(found.values(), key=lambda cube: -len({of for _, of in cube["releases"]}))
 

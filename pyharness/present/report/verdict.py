@@ -53,8 +53,11 @@ def headline(source: Source) -> tuple[str, str]:
 def _broken(requirement: Mapping[str, Any]) -> str:
     question, _, change = requirement["key"].partition(".")
     of = " of the log" if requirement["scope"] == "log" else ""
-    noun = "call" if change.startswith("call_") else "problem" if question == "validity" else "case"
-    return f"{count_text(requirement['found'], noun)}{of} {_changed(change)}"
+    noun = "call" if change.startswith("call_") else "case" if question == "time" else "problem"
+    said = {"worse": "less accurate", "changed": "with other bits"}.get(change, _changed(change))
+    limit = requirement.get("limit")
+    more = "" if limit is None else f" by more than {100 * limit:g} %"
+    return f"{count_text(requirement['found'], noun)}{of} {said}{more}"
 
 
 def gate_rows(source: Source) -> list[dict[str, Any]]:
@@ -126,7 +129,7 @@ def change_section(upgrades: Sequence[Source], diffs: Sequence[Source]) -> Secti
             commands += question["commands"]
     for source in diffs if not upgrades else ():
         steps += _diff_steps(source.data)
-        commands.append(diff_command(source.data))
+        commands += filter(None, [diff_command(source.data)])
         lead += [f"Note: {note}" for note in source.data["notes"]]
     if not upgrades and not diffs:
         return None
@@ -193,7 +196,9 @@ def diff_counts(data: Mapping[str, Any]) -> dict[str, int]:
 
 
 def diff_command(data: Mapping[str, Any]) -> str:
-    """What makes a diff again."""
+    """What makes a diff again; empty where two libraries have one name, which asks for neither."""
+    if data["release_a"] == data["release_b"]:
+        return ""
     return f"pyharness diff {data['release_a']} {data['release_b']} --preset {data['space']}"
 
 
