@@ -52,10 +52,12 @@ def expected(a: str, b: str) -> str | None:
     a, b = kinds.get(a, a), kinds.get(b, b)
     if a == b or "skipped" in (a, b):
         return None
-    if "short" in (a, b):
+    if {a, b} == {"passed", "short"}:
         return "newly_out_of_memory" if b == "short" else "no_longer_out_of_memory"
     if "failed" in (a, b):
         return "newly_failed" if b == "failed" else "no_longer_failed"
+    if "short" in (a, b):  # neither end is one that passed
+        return "other_status"
     return CHANGES[(a, b)]
 
 

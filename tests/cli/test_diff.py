@@ -72,7 +72,7 @@ def test_words_on_stdout_tables_in_the_folder(
     assert said.out.rstrip().endswith(f"Tables in {tmp_path / 'd'}")
     # The folder's path is one word, however long.
     assert max(len(line) for line in said.out.splitlines()[:-1]) <= 100
-    names = {"changes.parquet", "diff.json", "diff.txt"}
+    names = {"atlas.parquet", "atlas_axes.parquet", "changes.parquet", "diff.json", "diff.txt"}
     assert {p.name for p in (tmp_path / "d").iterdir()} == names
     assert said.out.startswith((tmp_path / "d" / "diff.txt").read_text())
 

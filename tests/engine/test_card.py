@@ -58,10 +58,10 @@ def test_a_card_at_rest(emulated_libraries: Path) -> None:
 
 
 def test_the_card_is_found_by_its_address(emulated_libraries: Path, tmp_path: Path) -> None:
-    # of each card: written, SM and memory clock in MHz, degrees, mW, reasons
-    cards = [(1, 1000 + i, 1215, 40 + i, 123_456 + i, 0x40 | i) for i in range(MOST_CARDS)]
+    # of each card: written, SM and memory clock in MHz, degrees, mW, reasons, processes, passes
+    cards = [(1, 1000 + i, 1215, 40 + i, 123_456 + i, 0x40 | i, 0, 0) for i in range(MOST_CARDS)]
     state = tmp_path / "state"
-    state.write_bytes(b"".join(struct.pack("<5I4xQ", *card) for card in cards))
+    state.write_bytes(b"".join(struct.pack("<5I4x3Q", *card) for card in cards))
     env = {"PYHARNESS_EMULATOR_STATE": str(state), "PYHARNESS_EMULATOR": "devices=3"}
     said = read(emulated_libraries, "0000:12:00.0", **env)
     assert said["sm_clock_hz"] == 1_002_000_000
