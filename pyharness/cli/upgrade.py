@@ -12,6 +12,7 @@ from pyharness.cli.options import (
     Json,
     Logs,
     NoDevice,
+    Plots,
     Threads,
     Timeout,
     Yes,
@@ -82,6 +83,7 @@ def command(
     threads: Threads = None,
     timeout: Timeout = 10.0,
     yes: Yes = False,
+    plots: Plots = False,
     json: Json = False,
 ) -> None:
     """Compare two releases, question by question, and say whether the new one is worse.
@@ -97,6 +99,7 @@ def command(
     from pyharness.api.upgrade_budget import parse_budget
     from pyharness.api.upgrading import Request, read_gate, upgrade
     from pyharness.cli.options import map_options
+    from pyharness.cli.plots import draw
     from pyharness.cli.progress import shown
     from pyharness.errors import EXIT_GATE, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED
     from pyharness.present.jsons import dumps
@@ -127,5 +130,6 @@ def command(
         typer.echo(dumps({"folder": str(folder), **upgrade_data(found)}))
     else:
         typer.echo(f"{render_upgrade(found)}\n\nReport and tables in {folder}")
+    draw(folder, plots)
     if found.word != "passed":
         raise typer.Exit(EXIT_GATE if found.word == "failed" else EXIT_INCONCLUSIVE)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+from pyharness.releases import Release
 from tests.cli import test_main
 from tests.cli.test_main import Run
 
@@ -62,3 +64,15 @@ def test_where_there_is_no_folder_or_no_picture(run: Run, fake: Path, tmp_path: 
     said = run("map", "--cudnn", fake, "--log", log, "--plots")
     assert said.code == 2
     assert "--plots draws the map of a space" in said.err
+
+
+def test_an_upgrade_draws_what_both_accept(
+    run: Run, cudnn: Callable[[str], Release], tmp_path: Path
+) -> None:
+    sides = [cudnn(version).path for version in ("9.12.0.46", "9.13.0.50")]
+    out = tmp_path / "u"
+    words = ["upgrade", *sides, "--preset", "clip", "--no-device", "--out", out, "--maps", tmp_path]
+    said = run(*words, "--plots")
+    assert (said.code, said.err) == (0, f"Pictures in {out / 'plots'}\n")
+    clips = [f"validity-cudnnRNNSetClip_v{n}.{ending}" for n in (8, 9) for ending in ("png", "svg")]
+    assert [name for name in names(out / "plots") if name in clips] == clips
