@@ -151,7 +151,7 @@ def test_passes_cost_what_they_are_told_to(child: Callable[..., Any]) -> None:
         "scenarios:costs", **{"cost_ns": 4000, "cost_ns.backward_data": 9000, "enqueue_us": 3000}
     )
     assert times == pytest.approx([4000, 4000, 9000, 4000], rel=1e-3)
-    assert all(0.003 <= seconds < 0.3 for seconds in host)
+    assert all(0.003 <= seconds < 3 for seconds in host)  # not milliseconds
     # 2 layers of 4 gates: 4 x (4 x 3 + 3 x 4 x 4) multiplications for each of 12 steps
     times, _ = child("scenarios:costs", flops_per_s=1e9)
     assert times == pytest.approx([2 * 240 * 12] * 4, rel=1e-3)
