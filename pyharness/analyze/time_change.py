@@ -28,7 +28,7 @@ Reason = Literal["noise", "clock", "few"]
 
 BLOCK: tuple[Side, ...] = ("a", "b", "b", "a")
 # results/upgrade-simulation.md: what these find, how often they are wrong, and up to what noise.
-PROCESSES = 16  # a side
+PROCESSES = 24  # a side
 MARGIN = 0.02
 LEVEL = 0.02
 POWER = 0.95

@@ -54,7 +54,7 @@ def command(
         typer.Option(
             "--processes", max=1000, help="Fresh processes a side, an even number from 6 on."
         ),
-    ] = 16,
+    ] = 24,
     margin: Annotated[
         float,
         typer.Option("--margin", help="Share that a change must exceed to matter: 0.02 is 2 %."),
