@@ -16,6 +16,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def main() -> None:
             now = changed.tobytes()
             rounds = [
                 (
-                    seconds(lambda now=now, type_=data_type: difference(before, now, type_)),
+                    seconds(partial(difference, before, now, data_type)),
                     seconds(lambda: np.copyto(to, numbers)),
                 )
                 for _ in range(options.rounds)

@@ -37,6 +37,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +75,8 @@ class Noise:
     ``process``    of each case in each process.
     ``common``     of a process, all of its cases alike.
     ``shared``     of what neighbours in time share; it fades over ``reach`` processes.
+    ``knots``      of what neighbours share, drawn where a process ends and the next begins, with a
+                   straight line in between: it comes and goes with the processes themselves.
     ``drift``      from the first process to the last, in all.
     ``throttled``  chance of each process that a phase of up to 1.5 processes begins in it, in which
                    samples take 1.2 times as long. Where the card tells of it they are left out.
@@ -88,6 +91,7 @@ class Noise:
     common: float = 0.0
     shared: float = 0.0
     reach: float = 1.0
+    knots: float = 0.0
     drift: float = 0.0
     throttled: float = 0.0
     untold: float = 0.0
@@ -106,7 +110,7 @@ class Noise:
         }
 
 
-_REAL = {"common": 0.003, "shared": 0.004, "drift": 0.05}
+_REAL: dict[str, Any] = {"common": 0.003, "shared": 0.004, "drift": 0.05}
 NOISES = (
     Noise("quiet: processes 0.3 %", process=0.003),
     Noise("processes 0.6 %", process=0.006),
@@ -122,6 +126,8 @@ NOISES = (
     Noise("shared 1 % over 1 process", shared=0.01),
     Noise("shared 1 % over 4 processes", shared=0.01, reach=4.0),
     Noise("shared 3 % over 1 process", samples=0.01, process=0.001, shared=0.03),
+    Noise("shared 1 %, a line between processes", knots=0.01),
+    Noise("shared 3 %, a line between processes", samples=0.01, process=0.001, knots=0.03),
     Noise("throttled", throttled=0.03),
     Noise("throttled, half untold", throttled=0.03, untold=0.5),
     Noise("all of it", throttled=0.01, **_REAL),
@@ -154,7 +160,9 @@ def verdicts_of(
     passes = changes.size * SAMPLES
     costs = 20_000.0 * (1 + np.arange(changes.size) / 10)  # each case has noise of its own
     settings = {**noise.settings(passes), "noise_seed": seed}
-    phases = _phases(noise, len(order), passes, np.random.default_rng(seed))
+    random = np.random.default_rng(seed)
+    phases = _phases(noise, len(order), passes, random)
+    knots = random.normal(0, noise.knots, len(order) + 1)
     problems = [NamedProblem(str(i), "", Problem({}), (_PASS,)) for i in range(changes.size)]
     turns = []
     for place, side in enumerate(order):
@@ -164,6 +172,8 @@ def verdicts_of(
         newer = side == "b"
         clock.configure(**settings, **held, clock=noise.b_clock if newer else 1)
         taken, hz = clock.process(place, begin, costs * changes if newer else costs, SAMPLES)
+        line = np.linspace(knots[place], knots[place + 1], taken.size)
+        taken *= np.exp(line).reshape(taken.shape)
         for phase in own:
             if phase.told:
                 taken.reshape(-1)[max(phase.begin - begin, 0) : phase.end - begin] = np.nan

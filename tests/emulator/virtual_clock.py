@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 _DOUBLES = np.ctypeslib.ndpointer(np.float64, flags="C_CONTIGUOUS")
 _NONE: dict[str, object] = {
@@ -48,7 +47,7 @@ class VirtualClock:
         self._configure("\n".join(lines).encode())
 
     def process(
-        self, number: int, on_card: int, costs_ns: Sequence[float], count: int
+        self, number: int, on_card: int, costs_ns: ArrayLike, count: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Seconds of the passes of a new process, one case after the other, and the card's clock.
 
