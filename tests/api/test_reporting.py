@@ -316,3 +316,15 @@ def test_a_report_may_lie_in_its_folder_and_be_made_again(tmp_path: Path) -> Non
     again = report(folder, out=folder)[2]
     assert {**first, "made": None} == {**again, "made": None}
     assert first["report_version"] == 1
+
+
+@pytest.mark.parametrize("state", ["running", "interrupted"])
+def test_a_verdict_of_an_earlier_call_says_so(tmp_path: Path, state: str) -> None:
+    folder = scene.upgrade(tmp_path / "u")
+    told = f"{folder} is not finished ({state}): this verdict is that of an earlier call."
+    assert told not in report(folder, out=tmp_path / "before")[2]["notes"]
+    run = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**run, "state": state}))
+    page, markdown, data = report(folder, out=tmp_path / "after")
+    assert data["notes"] == [told]
+    assert all(told in text.replace("\\", "") for text in (page, markdown))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyharness.present.report.machines import machine_section, releases
+from pyharness.present.report.machines import FINISHED, machine_section, releases, state_of
 from pyharness.present.report.memory import memory_section
 from pyharness.present.report.model import Card, Chart, Report, Section, Source
 from pyharness.present.report.others import (
@@ -78,7 +78,7 @@ def build_report(
         made,
         tool_version,
         [
-            *(note for s in upgrades[:1] if (note := _which(s))),
+            *(note for s in upgrades[:1] for note in (_which(s), _stale(s)) if note),
             *(f"{s.title} holds another upgrade: its verdict is not shown." for s in upgrades[1:]),
         ],
     )
@@ -103,6 +103,13 @@ def _which(upgrade: Source) -> str:
     if upgrade.data["release_a"] != upgrade.data["release_b"] or not new:
         return ""
     return f"(a) is {old.get('asked')}, (b) is {new.get('asked')}."
+
+
+def _stale(upgrade: Source) -> str:
+    """That a later call has not come to a verdict, so that the one shown is older."""
+    if (state := state_of(upgrade)) in FINISHED:
+        return ""
+    return f"{upgrade.title} is not finished ({state}): this verdict is that of an earlier call."
 
 
 def _without(diffs: Sequence[Source]) -> str:

@@ -10,7 +10,7 @@ from pyharness.present.report.sides import typed
 from pyharness.present.report.verdict import diff_command
 from pyharness.present.units import binary_text
 
-_FINISHED = ("complete", "")
+FINISHED = ("complete", "")
 
 
 def machine_section(sources: Sequence[Source]) -> Section:
@@ -37,8 +37,8 @@ def machine_section(sources: Sequence[Source]) -> Section:
         Column("system", "system"),
         Column("python", "Python"),
     ]
-    lead = [f"{s.title} is not finished ({_state(s)}): what is there is shown." for s in sources
-            if s.kind != "upgrade" and _state(s) not in _FINISHED]  # fmt: skip
+    lead = [f"{s.title} is not finished ({state_of(s)}): what is there is shown." for s in sources
+            if s.kind != "upgrade" and state_of(s) not in FINISHED]  # fmt: skip
     tables = [Table("Folders", folders, [_folder(s) for s in sources])]
     tables.append(Table("Machines", facts, list(machines.values())))
     if environment := list(_environment(sources)):
@@ -62,7 +62,8 @@ def made_by(source: Source) -> str:
     return typed(source.run)
 
 
-def _state(source: Source) -> str:
+def state_of(source: Source) -> str:
+    """How far the run came: complete, running, interrupted, …; empty if it does not say."""
     return str(source.run.get("state", ""))
 
 
@@ -106,7 +107,7 @@ def _folder(source: Source) -> dict[str, Any]:
         "kind": source.kind,
         "releases": ", ".join(names) if len(names) <= 4 else f"{len(names)}",
         "problems": name,
-        "state": _state(source) or None,
+        "state": state_of(source) or None,
         "started": moment(run.get("started")),
         "tool": run.get("tool_version"),
         REPEAT: made_by(source),
