@@ -178,6 +178,11 @@ def _run(folder: Path, title: str) -> Source:
         there = MapFolder(folder)
         folds = [_plain(run["release"]["name"], fold(there.statuses(g))) for g in there.grids]
         return Source(kind, folder, title, run, _tables(folder, "validity"), {}, folds)
+    if kind == "upgrade" and run["state"] != "complete" and not (folder / UPGRADE).exists():
+        raise UsageError(
+            f"the upgrade in {folder} has no verdict yet ({run['state']})",
+            "the same `pyharness upgrade` goes on with it; or give the folders of its parts",
+        )
     data = _json(folder / UPGRADE, _UPGRADE) if kind == "upgrade" else {}
     return Source(kind, folder, title, run, _tables(folder), data)
 

@@ -24,6 +24,12 @@ def _newer(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({**told, "schema_version": 99}), "utf-8")
 
 
+def _without_verdict(folder: Path) -> None:
+    scene.folder(folder, "upgrade")
+    told = json.loads((folder / "run.json").read_text("utf-8"))
+    (folder / "run.json").write_text(json.dumps({**told, "state": "interrupted"}), "utf-8")
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -35,6 +41,7 @@ def _newer(folder: Path) -> None:
         (_newer, "written by a newer pyharness"),
         (lambda f: scene.folder(f, "dance"), "of kind 'dance'"),
         (lambda f: scene.folder(f, "upgrade"), "upgrade.json cannot be read"),
+        (_without_verdict, "has no verdict yet (interrupted)"),
     ],
 )
 def test_a_folder_that_is_no_result(
