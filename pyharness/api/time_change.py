@@ -47,7 +47,7 @@ from pyharness.space.problems import NamedProblem, ProblemSet
 from pyharness.spec.stages import PASSES
 from pyharness.spec.timed import TIMED_PASSES, stages_of
 from pyharness.store.case_journal import CaseJournal
-from pyharness.store.manifest import Manifest, describe_environment, now
+from pyharness.store.manifest import OUT_OF_TIME, Manifest, describe_environment, now
 from pyharness.store.reading import read_rows
 from pyharness.store.schema import write_rows
 
@@ -55,6 +55,7 @@ DEFAULT_TIMES = Path("results/time")
 CHANGES, READINGS = "time_changes", "time_readings"
 # Within a process more samples make nothing surer: processes differ by more than these leave open.
 RULE = StoppingRule(least_samples=30, least_s=0.02, relative_error=0.005, most_s=0.5)
+MORE = 1.5  # of a budget that had no room for all: with so many times as much it is begun anew
 _KIND = "time"
 _MOST_FAILURES = 20
 
@@ -118,7 +119,7 @@ class TimeRun:
     """A comparison and where it lies; its manifest has the newer side as ``against``.
 
     ``rows``  of the table ``time_changes``.
-    ``old``   it was complete before: nothing was timed now.
+    ``old``   it had ended before: nothing was timed now.
     """
 
     folder: Path
@@ -140,7 +141,9 @@ def compare_time(
 
     Writes run.json, time_changes and time_readings into ``out``. A process that has ended is kept:
     what a kill or a Ctrl-C left is gone on with if ``resume``, with another budget, too; after a
-    Ctrl-C the state is ``interrupted``.
+    Ctrl-C the state is ``interrupted``. What the budget had no room for is ``out_of_time``: that is
+    timed anew, all of it, if ``resume`` and the budget is MORE times as large; until it has ended
+    the tables stay.
 
     ``problems``  the most telling first: what the budget has no room for is cut from the end.
     Raises        UsageError for a folder or device that cannot be used, a folder that holds an
@@ -170,7 +173,9 @@ def compare_time(
         device=both.device,
     )
     with closing(both), taken(out, fresh) as there:
-        if there.state == "complete":
+        if there.state == "complete" or (
+            there.state == OUT_OF_TIME and not (resume and _has_room(there, options.budget_s))
+        ):
             return TimeRun(out, there, read_rows(out, CHANGES), old=True)
         if there is fresh:
             there.write(out)  # before the journal: a folder is known by its manifest
@@ -226,7 +231,7 @@ class _Run:
             self._manifest.notes.append(str(error))
             self._end("stopped", started)
             raise
-        run = self._end("complete", started)
+        run = self._end(OUT_OF_TIME if self._plan.cut(self._turns) else "complete", started)
         self._journal.remove()
         return run
 
@@ -285,6 +290,11 @@ class _Run:
             "spent_s": round(sum(turn.spent_s for turn in self._turns), 3),
             "walk_s": round(time.monotonic() - started, 3),
         }
+
+
+def _has_room(cut: Manifest, budget_s: float) -> bool:
+    """Whether a budget is enough larger than the one that a run was cut by."""
+    return budget_s >= MORE * (cut.results["budget_s"] or inf)
 
 
 def _apart(a: str, b: str) -> tuple[str, str]:

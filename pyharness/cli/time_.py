@@ -19,7 +19,7 @@ from pyharness.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from pyharness.api.time_change import TimeOptions
+    from pyharness.api.time_change import TimeOptions, TimeRun
 
 _GATES = ("slower", "inconclusive", "failed")
 _NONE = "there is no case that both sides time"
@@ -118,7 +118,7 @@ def command(
         folder = out or new_folder(problems.name, DEFAULT_TIMES)
         run = compare_time((a, b), problems, folder, options, resume=resume, progress=progress)
     if run.old:
-        typer.echo(f"{folder} is complete: nothing is timed anew", err=True)
+        typer.echo(_why_old(run), err=True)
     data = run.manifest.as_data()
     if json:
         typer.echo(dumps(time_data(run.rows, data, str(folder))))
@@ -135,6 +135,18 @@ def command(
     judged = any(verdicts.get(v) for v in ("slower", "faster", "same", "inconclusive"))
     untold = {} if judged else dict.fromkeys(counts, _NONE)
     leave_by(gates, {**counts, "failed": results["failed"]}, untold)
+
+
+def _why_old(run: TimeRun) -> str:
+    from pyharness.api.time_change import MORE
+
+    results = run.manifest.results
+    if run.manifest.state == "complete":
+        return f"{run.folder} is complete: nothing is timed anew"
+    return (
+        f"{run.folder} has what a budget of {results['budget_s']:g} s had room for: --resume with "
+        f"a --budget of {MORE * results['budget_s']:g}s or more times all of it anew"
+    )
 
 
 def _options(

@@ -119,10 +119,19 @@ class Plan:
             return Wanted(self.problems, self.budget_s / self.processes)
         if len(done) % self.block == 0 and not self._room(done):
             return None
+        found = self._left(done)
+        return Wanted(found) if found else None
+
+    def cut(self, done: Sequence[Turn]) -> bool:
+        """Whether the budget left out problems, or processes that had something to time."""
+        fewer = len(done) < self.processes and bool(self._left(done))
+        return fewer or len(self.within(done)) < len(self.problems)
+
+    def _left(self, done: Sequence[Turn]) -> tuple[tuple[NamedProblem, tuple[str, ...]], ...]:
+        """The problems that are worth another process, each with its passes that are."""
         within = self.within(done)
         left = [(p, _left(p.name, passes, done)) for p, passes in self.problems]
-        found = tuple((p, passes) for p, passes in left if passes and p.name in within)
-        return Wanted(found) if found else None
+        return tuple((p, passes) for p, passes in left if passes and p.name in within)
 
     def within(self, done: Sequence[Turn]) -> frozenset[str]:
         """The names of the problems that the budget has room for, as far as that is known."""

@@ -59,7 +59,7 @@ def _head(rows: Sequence[Row], manifest: Mapping[str, Any]) -> list[str]:
     if results["processes"] < results["processes_planned"]:
         done = f"{results['processes']} of {results['processes_planned']} processes in turn"
     if manifest["state"] != "complete":
-        done += f" ({manifest['state']})"
+        done += f" ({manifest['state'].replace('_', ' ')})"
     lines += _wrapped(
         f"{done}, {seconds_text(results['spent_s'])}; margin {how['margin']:.2%}, "
         f"level {how['level']:.2%}"

@@ -192,17 +192,29 @@ def test_a_run_that_was_killed_or_stopped_goes_on(emulate: Made, tmp_path: Path)
 
 
 def test_what_the_budget_has_no_room_for_is_told(emulate: Made, tmp_path: Path) -> None:
-    pair = emulate(**QUIET), emulate(**QUIET)
-    chosen = options(passes=("forward_inference",), processes=8, budget_s=0.001)
-    run = compare_time(pair, named("seed=0", "seed=1", "seed=2"), tmp_path / "out", chosen)
+    pair, out = (emulate(**QUIET), emulate(**QUIET)), tmp_path / "out"
+
+    def go(budget_s: float, resume: bool = True) -> TimeRun:
+        chosen = options(passes=("forward_inference",), processes=8, budget_s=budget_s)
+        return compare_time(pair, named("seed=0", "seed=1", "seed=2"), out, chosen, resume=resume)
+
+    run = go(0.001, False)
     assert [(row["verdict"], row["reason"]) for row in run.rows] == [
         ("same", None),
         ("not_timed", "budget"),
         ("not_timed", "budget"),
     ]
     results = run.manifest.results
+    assert run.manifest.state == "out_of_time"
     assert results["processes"] == 4 * LEAST_BLOCKS < results["processes_planned"]
     assert results["problems_not_timed"] == 2
+    for kept in (go(0.00149), go(600.0, False)):  # hardly more; not asked to
+        assert (kept.old, kept.rows) == (True, run.rows)
+    anew = go(600.0)
+    assert (anew.old, anew.manifest.state) == (False, "complete")
+    assert [row["verdict"] for row in anew.rows] == ["same"] * 3
+    assert [row["order"] for row in readings(anew)] == [*range(16)] * 3
+    assert go(6000.0).old
 
 
 def test_the_python_api_gives_the_table(emulate: Made, tmp_path: Path) -> None:

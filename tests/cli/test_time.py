@@ -70,6 +70,16 @@ def test_what_it_prints_and_the_gate(run: Run, emulate: Emulate, tmp_path: Path)
     assert again == Said(
         3, said.out, f"{out} is complete: nothing is timed anew\ngate: slower (1)\n"
     )
+    # So is one that the budget cut, and what goes on with it.
+    told = json.loads((out / "run.json").read_text())
+    cut = {**told, "state": "out_of_time", "results": {**told["results"], "budget_s": 60.0}}
+    (out / "run.json").write_text(json.dumps(cut))
+    why = f"{out} has what a budget of 60 s had room for: --resume with a --budget of 90s or more"
+    kept = run(*words)
+    assert (kept.code, kept.err) == (3, f"{why} times all of it anew\ngate: slower (1)\n")
+    assert "in turn (out of time)" in kept.out
+    assert run(*words, "--budget", "89s", "--resume") == kept
+    (out / "run.json").write_text(json.dumps(told))
     data = json.loads(run(*words[:-2], "--json").out)
     assert data.pop("time_changes") == rows_of(out)
     assert data.pop("folder") == str(out)

@@ -109,6 +109,15 @@ def test_a_block_is_not_begun_that_would_not_end_in_time() -> None:
     assert asked(replace(PLAN, budget_s=95), [*done, turn()]) is not None  # it is under way
 
 
+def test_what_the_budget_cut_is_known_and_what_a_side_refuses_is_not_cut() -> None:
+    assert not PLAN.cut([turn()] * 16)
+    assert replace(PLAN, budget_s=80).cut([turn("ab")] * 16)  # two were never begun
+    assert replace(PLAN, budget_s=95).cut([turn()] * 4 + [turn("abc")] * 12)
+    assert PLAN.cut([turn()] * 12)  # a block is missing
+    refused = ProblemSeen(1, False, tuple(seen(name, "unsupported") for name in PASSES))
+    assert not PLAN.cut([turn("", **dict.fromkeys("abcd", refused))] * 2)
+
+
 class Glass:
     """A runner that each of its cases breaks."""
 

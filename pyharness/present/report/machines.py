@@ -8,6 +8,7 @@ from typing import Any
 from pyharness.present.report.model import REPEAT, Column, Row, Section, Source, Table
 from pyharness.present.report.sides import typed
 from pyharness.present.report.verdict import diff_command
+from pyharness.present.report.words import words
 from pyharness.present.units import binary_text
 
 FINISHED = ("complete", "")
@@ -37,7 +38,7 @@ def machine_section(sources: Sequence[Source]) -> Section:
         Column("system", "system"),
         Column("python", "Python"),
     ]
-    lead = [f"{s.title} is not finished ({state_of(s)}): what is there is shown." for s in sources
+    lead = [f"{s.title} is not finished ({words(state_of(s))}): what is there is shown." for s in sources
             if s.kind != "upgrade" and state_of(s) not in FINISHED]  # fmt: skip
     tables = [Table("Folders", folders, [_folder(s) for s in sources])]
     tables.append(Table("Machines", facts, list(machines.values())))
