@@ -38,8 +38,11 @@ def machine_section(sources: Sequence[Source]) -> Section:
         Column("system", "system"),
         Column("python", "Python"),
     ]
-    lead = [f"{s.title} is not finished ({words(state_of(s))}): what is there is shown." for s in sources
-            if s.kind != "upgrade" and state_of(s) not in FINISHED]  # fmt: skip
+    lead = [
+        f"{s.title} is not finished ({words(state_of(s))}): what is there is shown."
+        for s in sources
+        if s.kind != "upgrade" and state_of(s) not in FINISHED
+    ]
     tables = [Table("Folders", folders, [_folder(s) for s in sources])]
     tables.append(Table("Machines", facts, list(machines.values())))
     if environment := list(_environment(sources)):
