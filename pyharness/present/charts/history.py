@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _TITLE = "Which release accepts what"
-_STEP, _BAND = 13, 54  # of a release, of a set of problems
-_LINE, _LINES, _LINE_HIGH = 66, 4, 13  # letters and lines of a label, and its line
-_EXTENT = 376  # of the labels: panels begin below each other
+_STEP, _BAND = 14, 58  # of a release, of a set of problems
+_LINE, _LINES, _LINE_HIGH = 60, 4, 14  # letters and lines of a label, and its line
+_EXTENT = 430  # of the labels, in the widest of usual fonts: panels begin below each other
 
 
 def history_chart(rows: Sequence[Row], *, title: str | None = None) -> alt.TopLevelMixin:
@@ -64,7 +64,7 @@ def _panel(
         sort=[_short(r) for r in releases],
         scale=alt.Scale(domain=[_short(r) for r in releases], paddingInner=0.08),
         title=None,
-        axis=alt.Axis(labelAngle=-90, labelFontSize=10, labelOverlap=False) if last else None,
+        axis=alt.Axis(labelAngle=-90, labelFontSize=11, labelOverlap=False) if last else None,
     )
     down = alt.Y(
         "set:N",
@@ -73,7 +73,7 @@ def _panel(
         axis=alt.Axis(
             labelExpr="split(datum.label, '\\n')",
             labelLimit=0,
-            labelFontSize=11,
+            labelFontSize=12,
             labelLineHeight=_LINE_HIGH,
             labelOffset=-_LINE_HIGH * (_LINES - 1) / 2,  # it places the first line of _LINES
             minExtent=_EXTENT,
