@@ -16,6 +16,7 @@ from pyharness.present.charts.parts import (
     log_ticks,
     message_chart,
     origin,
+    problem_labels,
     size_axis,
     thinned,
     titled,
@@ -100,17 +101,39 @@ def accuracy_chart(
 
 
 def _panels(rows: Sequence[Row], over: str) -> tuple[list[tuple[Row, str]], str]:
-    """Each row with its panel: all that tells its problem from others but the size."""
-    names = differing(rows, (over,))
-    several = len({row["release"] for row in rows}) > 1
-    labelled = []
-    for row in rows:
-        label = ", ".join(str(row[name]) for name in names)
-        label = label if len(label) <= _LETTERS else f"{label[:_LETTERS]}…"
-        where = [row["release"]] if several else []
-        labelled.append((row, ", ".join([*where, label] if label else where)))
-    kept, note = capped(distinct(label for _, label in labelled), "problem", _MOST_PANELS)
+    """Each row with its panel: all that tells its problem from others but the size.
+
+    Those of two releases stand beside each other.
+    """
+    releases = distinct(row["release"] for row in rows)
+    labels = _kinds(rows, over)
+    labelled = [
+        (row, ", ".join(filter(None, [row["release"] if len(releases) > 1 else "", label])))
+        for row, label in zip(rows, labels, strict=True)
+    ]
+    if len(releases) == 2:
+        places = {label: place for place, label in enumerate(distinct(labels))}
+        order = [
+            (places[own], releases.index(row["release"]))
+            for row, own in zip(rows, labels, strict=True)
+        ]
+        labelled = [labelled[i] for i in sorted(range(len(rows)), key=order.__getitem__)]
+    kept, note = capped(distinct(label for _, label in labelled), "panel", _MOST_PANELS)
     return [(row, label) for row, label in labelled if label in set(kept)], note
+
+
+def _kinds(rows: Sequence[Row], over: str) -> list[str]:
+    """What each row's problem is but for the size: its name, if no other differs by that alone."""
+    names = differing(rows, (over,))
+    kinds = [tuple(str(row[name]) for name in names) for row in rows]
+    problems: dict[tuple[str, ...], set[str]] = {}
+    for row, kind in zip(rows, kinds, strict=True):
+        problems.setdefault(kind, set()).add(row["problem"])
+    if all(len(several) == 1 for several in problems.values()):
+        called = problem_labels(rows)
+        return [called[row["problem"]] for row in rows]
+    labels = (", ".join(kind) for kind in kinds)
+    return [text if len(text) <= _LETTERS else f"{text[:_LETTERS]}…" for text in labels]
 
 
 def _point(row: Row, over: str, panel: str) -> dict[str, Any]:

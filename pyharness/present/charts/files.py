@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     import altair as alt
 
 _SCALE = 2
+_MOST_WORDS = 120
+
+
+def told_error(error: Exception) -> str:
+    """Why a chart is not drawn, on one short line."""
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said[:_MOST_WORDS]}"
 
 
 def pictures(chart: alt.TopLevelMixin, dark: bool = False) -> dict[str, bytes]:

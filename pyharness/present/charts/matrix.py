@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyharness.present.charts.parts import Row, data_of
+from pyharness.present.charts.parts import Row, data_of, distinct
 from pyharness.present.charts.theme import BAD, GOOD, ON_DARK, ON_LIGHT
 
 if TYPE_CHECKING:
@@ -22,8 +22,11 @@ def matrix(
     x: tuple[str, Sequence[str]],
     y: tuple[str, Sequence[str]],
     legend: str,
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """The cells, each ``x``, ``y``, ``verdict``, ``words`` (inside) and ``told`` (on a pointer).
+
+    If they have several ``panel``s, each is a matrix of its own, beside the others.
+
 
     ``colours``  of each verdict, in the legend's order; verdicts that no cell has are left out.
     ``x``, ``y``  title of an axis and its values in order.
@@ -57,4 +60,7 @@ def matrix(
     )
     layers = alt.layer(boxes, text)
     sized: alt.LayerChart = layers.properties(width=alt.Step(step), height=alt.Step(_HEIGHT))
-    return sized
+    panels = distinct(cell["panel"] for cell in cells if "panel" in cell)
+    if len(panels) < 2:
+        return sized
+    return sized.facet(column=alt.Column("panel:N", sort=panels, title=None), spacing=16)

@@ -39,36 +39,32 @@ _MOST_REASONS, _REASON = 20, 84  # bars; letters
 def stages_chart(rows: Sequence[Row], *, title: str | None = None) -> alt.TopLevelMixin:
     """How far each problem came.
 
-    ``rows``  of the table ``stages``; of several releases each has rows of its own.
+    ``rows``  of the table ``stages``; of several releases each has a matrix of its own.
     """
     own = "How far each problem comes"
     if not rows:
         return message_chart(own, title, "no problem was tried")
-    labels = _with_release(rows)
-    problems, note = capped(distinct(labels), "problem")
+    labels = problem_labels(rows)
+    problems, note = capped(distinct(r["problem"] for r in rows), "problem")
+    kept = set(problems)
     cells = [
         {
             "x": row["stage"],
-            "y": label,
+            "y": labels[row["problem"]],
+            "panel": row["release"],
             "verdict": row["outcome"],
             "words": _OUTCOMES[row["outcome"]][1],
             "told": row["reason"] or row["status"] or "",
         }
-        for row, label in zip(rows, labels, strict=True)
-        if label in set(problems)
+        for row in rows
+        if row["problem"] in kept
     ]
     there = {row["stage"] for row in rows}
     stages = [s for s in (*STAGES, "close") if s in there]
     colours = {outcome: colour for outcome, (colour, _) in _OUTCOMES.items()}
-    chart = matrix(cells, colours, ("stage", stages), ("", problems), "outcome")
+    down = ("", [labels[problem] for problem in problems])
+    chart = matrix(cells, colours, ("stage", stages), down, "outcome")
     return titled(chart, own, title, origin(rows), note)
-
-
-def _with_release(rows: Sequence[Row]) -> list[str]:
-    """The problem of each row, and its release where there are several."""
-    labels = problem_labels(rows)
-    several = len({row["release"] for row in rows}) > 1
-    return [labels[r["problem"]] + (f" on {r['release']}" if several else "") for r in rows]
 
 
 def repeatability_chart(rows: Sequence[Row], *, title: str | None = None) -> alt.TopLevelMixin:
@@ -111,17 +107,17 @@ def _counted(
     verdicts: tuple[str, str, str],
     words: tuple[str, str, str, str],
 ) -> alt.TopLevelMixin:
-    """A matrix of a column and the tensors: of how many problems each differs."""
+    """A matrix of a column and the tensors for each release: of how many problems each differs."""
     if not rows:
         return message_chart(*titles, "nothing was compared")
     fine, wrong, _ = verdicts
-    found: dict[tuple[str, str], dict[Any, str]] = {}
+    found: dict[tuple[str, str, str], dict[Any, str]] = {}
     for row in rows:
-        of_cell = found.setdefault((row[column], row["buffer"]), {})
-        key = (row["release"], row["problem"])
+        of_cell = found.setdefault((row["release"], row[column], row["buffer"]), {})
+        key = row["problem"]
         of_cell[key] = _worst(verdicts, of_cell.get(key), row["verdict"])
     cells = []
-    for (name, buffer), of_cell in found.items():
+    for (release, name, buffer), of_cell in found.items():
         bad = sum(verdict == wrong for verdict in of_cell.values())
         told = bad + sum(verdict == fine for verdict in of_cell.values())
         verdict = words[3 if not told else 0 if not bad else 2 if bad == told else 1]
@@ -129,6 +125,7 @@ def _counted(
             {
                 "x": buffer,
                 "y": name,
+                "panel": release,
                 "verdict": verdict,
                 "words": _NONE if not told else f"0/{told}" if not bad else f"{bad}/{told}",
                 "told": f"{bad} of {told} problems",

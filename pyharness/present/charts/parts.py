@@ -111,14 +111,11 @@ def distinct(values: Iterable[Value]) -> list[Value]:
 def problem_labels(rows: Sequence[Row]) -> dict[str, str]:
     """A short label for each problem, all different: its preset's name, or what tells it apart."""
     # One of a log is called as it is asked for.
-    names = {r["problem"]: None if r.get("name") == r["problem"] else r.get("name") for r in rows}
-    words = {p: str(p).split() for p in names}
+    names = {r["problem"]: r.get("name") or r["problem"] for r in rows}
+    words = {problem: str(name).split() for problem, name in names.items()}
     shared = set.intersection(*(set(w) for w in words.values())) if len(words) > 1 else set()
-    labels = [
-        names[problem] or " ".join(w for w in own if w not in shared) or "the defaults"
-        for problem, own in words.items()
-    ]
-    return dict(zip(words, short_labels(labels), strict=True))
+    labels = (" ".join(w for w in own if w not in shared) for own in words.values())
+    return dict(zip(words, short_labels(label or "the defaults" for label in labels), strict=True))
 
 
 def short_labels(labels: Iterable[str], most: int = _LABEL) -> list[str]:

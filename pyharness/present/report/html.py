@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
 from math import copysign, isfinite, isnan
@@ -12,7 +12,7 @@ from sys import float_info
 from typing import Any
 
 from pyharness.present.report.machines import moment
-from pyharness.present.report.model import REPEAT, Chart, Report, Row, Section, Table
+from pyharness.present.report.model import REPEAT, Report, Row, Section, Table
 from pyharness.present.report.words import SYMBOLS, stamp, tone, words
 
 _PAGE = 15  # rows that a table shows at once
@@ -97,7 +97,7 @@ def _parts(report: Report) -> tuple[list[dict[str, Any]], dict[str, Any], list[d
             own_tables.append(_shown(name, table, data))
         for chart in section.charts:
             own_charts.append({"id": len(charts), "title": chart.title, "about": chart.about})
-            charts.append(_compiled(chart))
+            charts.append(dict(chart.vega))
         sections.append(
             {
                 "id": section.id,
@@ -163,23 +163,3 @@ def _sortable(value: Any) -> Any:
     if not isinstance(value, float) or isfinite(value):
         return value
     return None if isnan(value) else copysign(float_info.max, value)
-
-
-def _compiled(chart: Chart) -> dict[str, Any]:
-    """A chart for the part of Vega that draws, with the config of either theme."""
-    import vl_convert  # noqa: PLC0415
-
-    from pyharness.present.charts.theme import config  # noqa: PLC0415
-
-    bare = {k: v for k, v in chart.spec.items() if k != "config"}
-    both: Sequence[dict[str, Any]] = [
-        vl_convert.vegalite_to_vega({**bare, "config": config(dark, background=None)})
-        for dark in (False, True)
-    ]
-    light, dark = both
-    shared = {k: v for k, v in light.items() if dark.get(k) == v}  # its data are most of it
-    return {
-        "shared": shared,
-        "light": {k: v for k, v in light.items() if k not in shared},
-        "dark": {k: v for k, v in dark.items() if k not in shared},
-    }

@@ -69,11 +69,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as a Vega-Lite specification; ``about`` says in words what it shows."""
+    """A chart; ``about`` says in words what it shows, or why there is none.
+
+    ``vega``  what Vega draws in either theme: what both share, and each ``light`` and ``dark``.
+    """
 
     title: str
     about: str
-    spec: Mapping[str, Any]
+    vega: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pyharness.present.charts.files import told_error
 from pyharness.present.charts.parts import message_chart
+from pyharness.present.charts.theme import config
 from pyharness.present.report.model import Chart, Row, Source
 from pyharness.present.report.sides import all_rows, sides
 
+if TYPE_CHECKING:
+    import altair as alt
+
 _CHARTS = "pyharness.present.charts"
 _BELOW = "the table below has the numbers"
-_MOST_WORDS = 120
 # Section, table, module and function, title, what it shows.
 _PLAN = (
     ("time", "time_changes", "time_changes", "time_changes_chart", "Old against new",
@@ -45,7 +49,7 @@ _PAIRED = ("time_changes", "drift", "fates")  # whose sides are columns, or all 
 
 
 def pictures(sources: Sequence[Source]) -> dict[str, list[Chart]]:
-    """Every chart that there are rows for; needs Altair."""
+    """Every chart that there are rows for; needs Altair and vl-convert."""
     found: dict[str, list[Chart]] = {}
     for section, table, module, function, title, about in _PLAN:
         rows = [_drawable(row) for row in _rows(sources, table)]
@@ -60,10 +64,28 @@ def pictures(sources: Sequence[Source]) -> dict[str, list[Chart]]:
 def _chart(draw: Callable[..., Any], rows: list[Row], title: str, about: str) -> Chart:
     """A chart, or in its place why there is none: the rest of a report does without it."""
     try:
-        return Chart(title, about, draw(rows, title="").to_dict())  # the page has the title
+        return Chart(title, about, _compiled(draw(rows, title="")))  # the page has the title
     except Exception as error:  # noqa: BLE001 - whatever rows of a table do to it
-        why = f"not drawn: {type(error).__name__}: {str(error)[:_MOST_WORDS]}"
-        return Chart(title, why, message_chart(title, "", why).to_dict())
+        why = f"not drawn: {told_error(error)}"
+        return Chart(title, why, _compiled(message_chart(title, "", why)))
+
+
+def _compiled(chart: alt.TopLevelMixin) -> dict[str, dict[str, Any]]:
+    """A chart for the part of Vega that draws, with the config of either theme."""
+    import vl_convert  # noqa: PLC0415 - starts an engine of its own
+
+    bare = {k: v for k, v in chart.to_dict().items() if k != "config"}
+    both: Sequence[dict[str, Any]] = [
+        vl_convert.vegalite_to_vega({**bare, "config": config(dark, background=None)})
+        for dark in (False, True)
+    ]
+    light, dark = both
+    shared = {k: v for k, v in light.items() if dark.get(k) == v}  # its data are most of it
+    return {
+        "shared": shared,
+        "light": {k: v for k, v in light.items() if k not in shared},
+        "dark": {k: v for k, v in dark.items() if k not in shared},
+    }
 
 
 def _drawable(row: Row) -> Row:

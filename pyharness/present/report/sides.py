@@ -36,10 +36,12 @@ class Side:
 def sides(sources: Sequence[Source], table: str) -> list[Side]:
     """One side for each folder and release that has rows of a table, in the order given."""
     found: list[tuple[str, Source, list[Row]]] = []
+    names_of = _names(sources)
     for source in sources:
         by_release: dict[str, list[Row]] = {}
         for row in source.tables.get(table, ()):
-            label = row.get("release") or "by formula"
+            release = row.get("release") or "by formula"
+            label = names_of.get(release, release)
             by_release.setdefault(label, []).append(_repeatable(row, source, table))
         found += [(release, source, rows) for release, rows in by_release.items()]
     names = [release for release, _, _ in found]
@@ -47,6 +49,21 @@ def sides(sources: Sequence[Source], table: str) -> list[Side]:
         Side(release if names.count(release) == 1 else f"{release} ({source.title})", rows)
         for release, source, rows in found
     ]
+
+
+def _names(sources: Sequence[Source]) -> dict[str, str]:
+    """What libraries call themselves, by their paths: not every folder has asked them."""
+    told = [told for source in sources for told in _releases(source)]
+    return {t["path"]: t["name"] for t in told if t.get("path") and t.get("name") != t["path"]}
+
+
+def _releases(source: Source) -> Iterator[Mapping[str, Any]]:
+    """The releases that a folder is of."""
+    first = source.run.get("release")
+    several = [first, *(source.run.get("releases") or ())]
+    if isinstance(first, Mapping):
+        several.append(first.get("against"))
+    return (told for told in several if isinstance(told, Mapping))
 
 
 def all_rows(sides_of: Sequence[Side]) -> list[Row]:
@@ -66,8 +83,8 @@ def _repeatable(row: Row, source: Source, table: str) -> Row:
 
 def asked_for(source: Source, release: str | None) -> str | None:
     """The release as it was asked for; what a row calls it where the folder does not say."""
-    for told in (source.run.get("release"), *(source.run.get("releases") or ())):
-        if isinstance(told, Mapping) and told.get("name") == release and told.get("asked"):
+    for told in _releases(source):
+        if told.get("name") == release and told.get("asked"):
             return str(told["asked"])
     return release
 
@@ -82,24 +99,29 @@ def against(source: Source, row: Row, command: str) -> str:
 
 
 def labelled(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], str]:
-    """Rows with a ``label``: the problem's name, or its words but those that all problems have.
+    """Rows with a ``label``: the problem's name, or its words; but what all problems have.
 
     Returns  the rows, and a sentence with the words that were left out.
     """
-    asked = [row["problem"] or "" for row in rows if row.get("name") in (None, row["problem"])]
-    split = [text.split() for text in dict.fromkeys(asked)]
+    called = [_called(row) for row in rows]
+    split = [text.split() for text in dict.fromkeys(called)]
     shared = [word for word in split[0] if all(word in words for words in split)] if split else []
     if len(split) < 2:
         shared = []
 
-    def label(row: Row) -> str:
-        if row.get("name") not in (None, row["problem"]):
-            return str(row["name"])
-        own = [word for word in (row["problem"] or "").split() if word not in shared]
+    def label(text: str) -> str:
+        own = [word for word in text.split() if word not in shared]
         return " ".join(own) or "every axis at its default"
 
     note = f"Every problem: {' '.join(shared)}." if shared else ""
-    return [{**row, "label": label(row)} for row in rows], note
+    found = zip(rows, called, strict=True)
+    return [{**row, "label": label(text)} for row, text in found], note
+
+
+def _called(row: Row) -> str:
+    """The name of a row's problem; of one that has none its words, as they are asked for."""
+    name = row.get("name")
+    return str(row["problem"] or "") if name in (None, row["problem"]) else str(name)
 
 
 def commands(sources: Sequence[Source], table: str) -> list[str]:

@@ -19,7 +19,7 @@ from pyharness.present.report.sides import (
     sides,
 )
 from pyharness.present.report.words import words
-from pyharness.present.units import count_text, duration_text, share_text
+from pyharness.present.units import count_text, duration_text, share_text, visible_text
 
 _KEY = ("name", "problem", "pass", "mode")
 
@@ -58,7 +58,7 @@ def _told(rows: Sequence[Row]) -> str:
     told = f"{count_text(len(rows), 'case')} in paired fresh processes: {said}."
     if not visible:
         return told
-    least = share_text(max(visible))
+    least = visible_text(max(visible))
     return f"{told} The smallest change that every case would have shown: {least}."
 
 
@@ -79,7 +79,7 @@ def _changes(rows: Sequence[Row]) -> Table:
         Column("ratio_low", "low", ratio_text, "number"),
         Column("ratio_high", "high", ratio_text, "number"),
         Column("cycles_ratio", "in cycles", ratio_text, "number"),
-        Column("visible", "least visible", share_text, "number"),
+        Column("visible", "least visible", visible_text, "number"),
         Column("reason", "why", kind="text"),
     ]
     told, shared = labelled(sorted(rows, key=_by_change))
