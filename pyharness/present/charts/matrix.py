@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _HEIGHT, _WIDTH, _LETTER = 24, 46, 7  # pixels
 _FRAME = 14
+_ACROSS = 900  # pixels that panels beside each other may take
 _GAP = 0.06  # between cells, of one
 
 
@@ -63,4 +64,6 @@ def matrix(
     panels = distinct(cell["panel"] for cell in cells if "panel" in cell)
     if len(panels) < 2:
         return sized
-    return sized.facet(column=alt.Column("panel:N", sort=panels, title=None), spacing=16)
+    beside = max(1, _ACROSS // (step * len(x[1])))
+    facet = alt.Facet("panel:N", sort=panels, title=None)
+    return sized.facet(facet=facet, columns=beside, spacing=16)
