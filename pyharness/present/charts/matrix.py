@@ -64,6 +64,6 @@ def matrix(
     panels = distinct(cell["panel"] for cell in cells if "panel" in cell)
     if len(panels) < 2:
         return sized
-    beside = max(1, _ACROSS // (step * len(x[1])))
+    beside = max(1, min(len(panels), _ACROSS // (step * len(x[1]))))
     facet = alt.Facet("panel:N", sort=panels, title=None)
     return sized.facet(facet=facet, columns=beside, spacing=16)

@@ -22,11 +22,13 @@ from pyharness.present.charts.outcomes import (
     repeatability_chart,
     stages_chart,
 )
+from pyharness.present.charts.parts import problem_labels
 from pyharness.present.charts.soak import soak_chart
 from pyharness.present.charts.theme import spec
 from pyharness.present.charts.time_changes import time_changes_chart, time_changes_size_chart
 from pyharness.present.charts.times import time_chart, time_ratio_chart
 from pyharness.present.charts.validity import validity_chart
+from pyharness.spec.stages import STAGES
 from tests.present.charts.rows import Row, every, row, sized, time_change, timing
 
 Draw = Callable[[list[Row]], Any]
@@ -326,3 +328,42 @@ def test_problems_are_told_by_what_tells_them_apart() -> None:
     ]
     labels = {p["y"] for p in points(stages_chart(rows))}
     assert labels == {"hidden_size=1", "hidden_size=2", "the defaults"}
+
+
+def test_words_that_all_names_have_are_left_out_of_them() -> None:
+    rows = [
+        row("accuracy", name=f"{name} hidden_size=16", problem=f"cell_mode={name} hidden_size=16")
+        for name in ("gru", "lstm")
+    ]
+    assert list(problem_labels(rows).values()) == ["gru", "lstm"]
+
+
+def test_each_release_has_a_matrix_of_its_own() -> None:
+    rows = [
+        row("repeatability", release=r, problem=p, buffer="y", condition="load", verdict=v)
+        for r, v in (("9.12", "repeatable"), ("9.28", "not_repeatable"))
+        for p in "ab"
+    ]
+    chart = spec(repeatability_chart(rows))
+    assert chart["facet"]["sort"] == ["9.12", "9.28"]
+    assert chart["columns"] == 2
+    assert {p["panel"]: p["words"] for p in points(chart)} == {"9.12": "0/2", "9.28": "2/2"}
+    stages = [
+        row("stages", release=r, problem="a", stage=s, outcome="unsupported")
+        for r in ("9.12", "9.28")
+        for s in STAGES
+    ]
+    assert spec(stages_chart(stages))["columns"] == 1  # too wide for two
+
+
+def test_errors_of_old_and_new_stand_beside_each_other() -> None:
+    rows = [
+        row("accuracy", release=r, problem=p, name=p, cell_mode=p, max_seq_length=8, buffer="y",
+            max_rel=e, threshold=1e-2, verdict="within")
+        for r, e in (("9.12", 1e-7), ("9.28", 1e-6))
+        for p in ("gru", "lstm")
+    ]  # fmt: skip
+    chart = spec(accuracy_chart(rows))
+    assert chart["columns"] == 2
+    assert chart["facet"]["sort"] == ["9.12, gru", "9.28, gru", "9.12, lstm", "9.28, lstm"]
+    assert {p["error"] for p in points(chart) if p["panel"] == "9.28, lstm"} == {1e-6}
