@@ -80,9 +80,11 @@ class TimeChange:
                   something that cycles do not; few: fewer than LEAST_BLOCKS complete blocks.
     ``pairs``     of neighbours, A and B, in blocks A B B A that are complete.
     ``seconds``   the ratio of times; None if the reason is few.
-    ``cycles``    the ratio of times multiplied by clocks; None if a clock is missing.
+    ``cycles``    the ratio of times multiplied by clocks, over blocks that have all of these; None
+                  if they are fewer than LEAST_BLOCKS.
     ``q_change``  p_change and p_same of seconds, adjusted for the number of cases
-    ``q_same``    (Benjamini-Hochberg).
+    ``q_same``    (Benjamini-Hochberg); q_change of what is not the same as if nothing that is the
+                  same had changed.
     ``visible``   the least change, up, that this case would have shown in POWER of all runs like
                   this one, as a share: 0.02 is 2 %. None if the reason is few.
     """
@@ -117,8 +119,10 @@ def judge(
     """The verdict on each case, in their order.
 
     A block counts if all four of its medians are there. Chances are adjusted over all cases, those
-    of a change and those of being the same each on their own. What seconds say then must be said by
-    cycles too, adjusted in the same way, where all clocks are known.
+    of a change and those of being the same each on their own. What is the same is not called
+    changed, however sure that is, and does not lend that to others: a hundred sure changes within
+    the margin would have the few cases that are called changed tested as if each were alone. What
+    seconds say must be said by cycles too, adjusted in the same way, where enough clocks are known.
 
     ``margin``  the least ratio that matters, as a share: 0.02 is a ratio of 1.02 or 1 / 1.02.
     ``level``   share of wrong findings that is allowed.
@@ -136,16 +140,17 @@ def judge(
     clocked = {i: found for i in enough if (found := pairs[i][1]) is not None}
     slacks = [_slack(cases[i]) for i in clocked]
     cycles = dict(zip(clocked, _ratios(list(clocked.values()), slacks, margin), strict=True))
-    q_change, q_same = _adjusted(seconds)
+    q_change, q_same = _adjusted(seconds, level)
     in_cycles = {
         i: _verdict(ratio.value, change, same, level)
         for (i, ratio), change, same in zip(
-            cycles.items(), *_adjusted(list(cycles.values())), strict=True
+            cycles.items(), *_adjusted(list(cycles.values()), level), strict=True
         )
     }
     # What a single case had to reach: Benjamini and Hochberg's bound for as many as were found.
-    bound = level * max(1, int(np.sum(q_change <= level))) / len(enough)
-    changes = [TimeChange("inconclusive", "few", len(found)) for found, _ in pairs]
+    changed = int(np.sum((q_change <= level) & (q_same > level)))
+    bound = level * max(1, changed) / len(enough)
+    changes = [TimeChange("inconclusive", "few", len(each)) for each, _ in pairs]
     for i, ratio, change, same in zip(enough, seconds, q_change, q_same, strict=True):
         verdict = _verdict(ratio.value, change, same, level)
         reason: Reason | None = "noise" if verdict == "inconclusive" else None
@@ -173,9 +178,10 @@ def _check(margin: float, level: float) -> None:
 
 
 def _pairs(case: TimedCase) -> tuple[_Numbers, _Numbers | None]:
-    """The differences of pairs in complete blocks: of seconds, and of cycles if clocks are known.
+    """The differences of pairs in complete blocks: of seconds, and of cycles.
 
-    Shapes  [pairs] each, differences of natural logarithms.
+    Shapes   [pairs] each, differences of natural logarithms.
+    Returns  None for cycles if fewer than LEAST_BLOCKS of these have all their clocks.
     """
     times, clocks = case.medians_s, case.clocks_hz
     if len(times) % 4 or len(clocks) not in {0, len(times)}:
@@ -192,7 +198,8 @@ def _pairs(case: TimedCase) -> tuple[_Numbers, _Numbers | None]:
     if not clocks:
         return seconds, None
     cycles = seconds + _differences(_columns(clocks)[whole])
-    return seconds, cycles if np.isfinite(cycles).all() else None
+    cycles = cycles[np.isfinite(cycles.reshape(-1, 2)).all(axis=1).repeat(2)]
+    return seconds, cycles if len(cycles) >= 2 * LEAST_BLOCKS else None
 
 
 def _columns(values: Sequence[float | None]) -> _Numbers:
@@ -263,16 +270,20 @@ def _verdict(ratio: float, change: float, same: float, level: float) -> Verdict:
     return "inconclusive"
 
 
-def _adjusted(ratios: Sequence[Ratio]) -> tuple[_Numbers, _Numbers]:
-    """The chances [cases] of a change and of being the same, each adjusted over all cases."""
+def _adjusted(ratios: Sequence[Ratio], level: float) -> tuple[_Numbers, _Numbers]:
+    """The chances [cases] of a change and of being the same, each adjusted over all cases.
+
+    A change of what is not the same is adjusted as if what is the same had none.
+    """
     from scipy.stats import false_discovery_control  # noqa: PLC0415 - slow to import
 
     if not ratios:
         return np.empty(0), np.empty(0)
-    return (
-        np.asarray(false_discovery_control([ratio.p_change for ratio in ratios])),
-        np.asarray(false_discovery_control([ratio.p_same for ratio in ratios])),
-    )
+    change = np.array([ratio.p_change for ratio in ratios])
+    same = np.asarray(false_discovery_control([ratio.p_same for ratio in ratios]))
+    is_same = same <= level
+    others = false_discovery_control(np.where(is_same, 1.0, change))
+    return np.where(is_same, false_discovery_control(change), others), same
 
 
 def _visible(differences: _Numbers, slack: float, bound: float) -> float:

@@ -25,6 +25,7 @@ from pyharness.api.bench_sides import WARM_S
 from pyharness.api.case_run import counts, fingerprint
 from pyharness.api.folder import taken
 from pyharness.api.progress import Progress, silent
+from pyharness.api.time_folder import begin, check_same, has_room, open_journal
 from pyharness.api.time_records import (
     EVENT_STEP_S,
     NOT_TIMED,
@@ -42,12 +43,13 @@ from pyharness.engine.alternating import Plan, take_turn
 from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.errors import HarnessError, UsageError
 from pyharness.measure.stopping import StoppingRule
+from pyharness.present.units import count_text
 from pyharness.releases.model import Release
 from pyharness.space.problems import NamedProblem, ProblemSet
 from pyharness.spec.stages import PASSES
 from pyharness.spec.timed import TIMED_PASSES, stages_of
 from pyharness.store.case_journal import CaseJournal
-from pyharness.store.manifest import OUT_OF_TIME, Manifest, describe_environment, now
+from pyharness.store.manifest import OUT_OF_TIME, Manifest, now
 from pyharness.store.reading import read_rows
 from pyharness.store.schema import write_rows
 
@@ -55,7 +57,6 @@ DEFAULT_TIMES = Path("results/time")
 CHANGES, READINGS = "time_changes", "time_readings"
 # Within a process more samples make nothing surer: processes differ by more than these leave open.
 RULE = StoppingRule(least_samples=30, least_s=0.02, relative_error=0.005, most_s=0.5)
-MORE = 1.5  # of a budget that had no room for all: with so many times as much it is begun anew
 _KIND = "time"
 _MOST_FAILURES = 20
 
@@ -139,19 +140,19 @@ def compare_time(
 ) -> TimeRun:
     """Times all problems on two releases in turn and judges each case.
 
-    Writes run.json, time_changes and time_readings into ``out``. A process that has ended is kept:
-    what a kill or a Ctrl-C left is gone on with if ``resume``, with another budget, too; after a
-    Ctrl-C the state is ``interrupted``. What the budget had no room for is ``out_of_time``: that is
-    timed anew, all of it, if ``resume`` and the budget is MORE times as large; until it has ended
-    the tables stay.
+    Writes run.json, time_changes and time_readings into ``out``. Blocks of processes that have
+    ended are kept: what a kill or a Ctrl-C left is gone on with if ``resume``, with another budget,
+    too; after a Ctrl-C the state is ``interrupted``. What the budget had no room for is
+    ``out_of_time``: that is timed anew, all of it, if ``resume`` and time_folder.has_room says that
+    the budget is enough larger; until it has ended the tables stay.
 
     ``problems``  the most telling first: what the budget has no room for is cut from the end.
     Raises        UsageError for a folder or device that cannot be used, a folder that holds an
                   unfinished run and no ``resume``, or nothing to time; HarnessError if the device
                   cannot go on or the disk is full: what was timed is kept then.
     """
-    wanted = tuple((p, options.passes_of(p)) for p in problems.problems)
-    if not any(passes for _, passes in wanted):
+    wanted = tuple((p, passes) for p in problems.problems if (passes := options.passes_of(p)))
+    if not wanted:
         known = [p for p in TIMED_PASSES if any(p in q.passes for q in problems.problems)]
         raise UsageError(
             f"no problem of {problems.name} is timed with --passes {','.join(options.passes)}",
@@ -172,26 +173,24 @@ def compare_time(
         timeout_s=options.timeout_s,
         device=both.device,
     )
-    with closing(both), taken(out, fresh) as there:
-        if there.state == "complete" or (
-            there.state == OUT_OF_TIME and not (resume and _has_room(there, options.budget_s))
-        ):
-            return TimeRun(out, there, read_rows(out, CHANGES), old=True)
-        if there is fresh:
-            there.write(out)  # before the journal: a folder is known by its manifest
-        with closing(CaseJournal(out, {"run": list(there.identity)})) as journal:
-            if journal.cases and not resume:
-                raise UsageError(
-                    f"{out} holds a run that is not finished",
-                    "go on with it by --resume, or give another --out",
-                )
-            there.state, there.notes, there.results = "running", list(both.notes), {}
-            there.environment, there.timeout_s = describe_environment(), options.timeout_s
-            there.write(out)
-            order = alternate(options.processes)
-            plan = Plan(wanted, len(order), len(BLOCK), LEAST_BLOCKS, options.budget_s)
-            run = _Run(out, there, journal, plan, options)
-            return run.go(both, progress)
+    if unwanted := len(problems.problems) - len(wanted):
+        are = "is" if unwanted == 1 else "are"
+        words = f"{count_text(unwanted, 'problem')} without any of these passes {are} left out"
+        both.notes.append(words)
+    order = alternate(options.processes)
+    plan = Plan(wanted, len(order), len(BLOCK), LEAST_BLOCKS, options.budget_s)
+    with closing(both):
+        check_same(out, fresh)
+        with taken(out, fresh) as there:
+            if there.state == "complete" or (
+                there.state == OUT_OF_TIME and not (resume and has_room(there, options.budget_s))
+            ):
+                return TimeRun(out, there, read_rows(out, CHANGES), old=True)
+            anew = there.state == OUT_OF_TIME
+            manifest = fresh if anew else there
+            with open_journal(out, manifest, anew=anew, resume=resume) as journal:
+                begin(out, manifest, both.notes, options.budget_s, options.timeout_s)
+                return _Run(out, manifest, journal, plan, options).go(both, progress)
 
 
 class _Run:
@@ -208,7 +207,11 @@ class _Run:
         self._folder, self._manifest, self._journal = folder, manifest, journal
         self._plan, self._options = plan, options
         self._order = alternate(options.processes)
-        self._turns = [turn_of(journal.cases[str(i)]) for i in range(len(journal.cases))]
+        self._budget_s = manifest.results["budget_s"]
+        # Neighbours are compared because they are neighbours in time: a block that was cut off is
+        # timed anew.
+        whole = len(journal.cases) - len(journal.cases) % len(BLOCK)
+        self._turns = [turn_of(journal.cases[str(i)]) for i in range(whole)]
 
     def go(self, sides: Sides, progress: Progress) -> TimeRun:
         """All processes that are still to come, then the tables."""
@@ -273,7 +276,6 @@ class _Run:
         commands = {p.name: p.problem.command for p, _ in self._plan.problems}
         visible = [row["visible"] for row in rows if row.get("visible") is not None]
         failed = list(failures(self._turns, commands))
-        budget_s = self._options.budget_s
         return {
             "rows": len(rows),
             "statuses": outcomes,
@@ -286,15 +288,10 @@ class _Run:
             "visible_most": max(visible, default=None),
             "failures": failed[:_MOST_FAILURES],
             "failed": len(failed),
-            "budget_s": budget_s if budget_s < inf else None,
+            "budget_s": self._budget_s,
             "spent_s": round(sum(turn.spent_s for turn in self._turns), 3),
             "walk_s": round(time.monotonic() - started, 3),
         }
-
-
-def _has_room(cut: Manifest, budget_s: float) -> bool:
-    """Whether a budget is enough larger than the one that a run was cut by."""
-    return budget_s >= MORE * (cut.results["budget_s"] or inf)
 
 
 def _apart(a: str, b: str) -> tuple[str, str]:

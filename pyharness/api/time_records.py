@@ -136,7 +136,8 @@ def change_row(
     """A row of the table ``time_changes``, without what all of them share.
 
     ``change``  None where the case is not timed on both sides.
-    ``within``  the budget had room for it.
+    ``within``  the budget had room for it in every block; of what a smaller one cut later on, the
+                blocks before that are told if there are enough.
     """
     ended = {side: case.ended(side, order) for side in "ab"}
     told = [result for result in ended.values() if result is not None]
@@ -158,7 +159,8 @@ def change_row(
             f"outcome_{side}": None if result is None else result.outcome,
             f"status_{side}": None if result is None else result.status,
         }
-    if not within or not told:
+    few = change is None or change.reason == "few"
+    if not told or (few and not within):
         return {**row, "verdict": NOT_TIMED, "reason": "end" if within else "budget"}
     if change is None:
         if None in ended.values():

@@ -74,7 +74,12 @@ def command(
     device: Device = None,
     out: Out = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the unfinished run in --out.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with the unfinished run in --out; what its --budget cut is timed anew if "
+            "this one is larger by half.",
+        ),
     ] = False,
     fail_on: Annotated[
         str,
@@ -106,6 +111,7 @@ def command(
     from pyharness.present.jsons import dumps
     from pyharness.present.time_change import render_time, time_data
     from pyharness.releases.locate import resolve
+    from pyharness.store.manifest import OUT_OF_TIME
 
     if resume and out is None:
         raise UsageError("--resume needs the folder to go on with", "give it by --out")
@@ -117,8 +123,8 @@ def command(
         a, b = (resolve(r, full=True, progress=fetching(r, progress)) for r in (old, new))
         folder = out or new_folder(problems.name, DEFAULT_TIMES)
         run = compare_time((a, b), problems, folder, options, resume=resume, progress=progress)
-    if run.old:
-        typer.echo(_why_old(run), err=True)
+    if run.old or run.manifest.state == OUT_OF_TIME:
+        typer.echo(_why_ended(run), err=True)
     data = run.manifest.as_data()
     if json:
         typer.echo(dumps(time_data(run.rows, data, str(folder))))
@@ -137,15 +143,18 @@ def command(
     leave_by(gates, {**counts, "failed": results["failed"]}, untold)
 
 
-def _why_old(run: TimeRun) -> str:
-    from pyharness.api.time_change import MORE
+def _why_ended(run: TimeRun) -> str:
+    """That nothing is left to time, or with what budget there is."""
+    from math import ceil
+
+    from pyharness.api.time_folder import enough_s
 
     results = run.manifest.results
     if run.manifest.state == "complete":
         return f"{run.folder} is complete: nothing is timed anew"
     return (
         f"{run.folder} has what a budget of {results['budget_s']:g} s had room for: --resume with "
-        f"a --budget of {MORE * results['budget_s']:g}s or more times all of it anew"
+        f"a --budget of {ceil(enough_s(run.manifest))}s or more times all of it anew"
     )
 
 

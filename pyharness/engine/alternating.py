@@ -26,6 +26,7 @@ from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import StageResult
 
 MOST_BREAKS = 2  # of a problem, on either side: then no later process is risked for it
+MOST_REFUSALS = 2  # of a pass that both sides took at first: one may be an accident
 _SIDES = 2  # that take turns from the first process on
 _ROOM = 0.95  # of the budget that is given away: a process may take longer than those before it
 _ONE_READING = 1e-9  # samples nearer than this, relative, are one: what a division leaves over
@@ -108,10 +109,11 @@ class Plan:
     def after(self, done: Sequence[Turn]) -> Wanted | None:
         """What comes after these processes; None: nothing.
 
-        Left out is what a whole process could not time, what broke several, and what the budget
-        has no room for, from the end: the first process begins no problem when its share is used
-        up, and the first block tells the cost of all. If not even one problem fits so often, there
-        are fewer blocks.
+        Left out is what a side could not time at first, or several processes later on, what broke
+        several, and what the budget has no room for, from the end: the first process begins no
+        problem when its share is used up, and the first block tells the cost of all. If not even
+        one problem fits so often, there are fewer blocks. What was cut stays out if the budget
+        grows: it has missed a block.
         """
         if len(done) >= self.processes:
             return None
@@ -138,16 +140,27 @@ class Plan:
         names = [p.name for p, _ in self.problems]
         if done:
             names = [name for name in names if name in done[0].problems]
+        cut: set[str] = set()
         if len(done) >= self.block:
-            names = names[: self._affordable(names, done)]
-        return frozenset(names)
+            worth = self._worth(done[: self.block])
+            wanted = [name for name in names if name in worth]
+            cut |= set(wanted[self._affordable(wanted, done) :])
+        if len(done) > self.block:
+            cut |= self._worth(done[:-1]) - set(done[-1].problems)
+        return frozenset(names) - cut
+
+    def _worth(self, done: Sequence[Turn]) -> set[str]:
+        """The names of the problems that have a pass worth another process."""
+        return {p.name for p, passes in self.problems if _left(p.name, passes, done)}
 
     def _affordable(self, names: Sequence[str], done: Sequence[Turn]) -> int:
         """How many problems fit into all blocks, by what they cost in the first; one at least."""
         first = done[: self.block]
         spent_s = sum(turn.spent_s for turn in first)
         of_names = [sum(_cost_s(turn, name) for turn in first) for name in names]
-        block_s = spent_s - sum(of_names)
+        block_s = sum(
+            turn.spent_s - sum(p.spent_s for p in turn.problems.values()) for turn in first
+        )
         rest = self.processes // self.block - 1
         most_s = self.budget_s * _ROOM
         for count, cost_s in enumerate(of_names):
@@ -175,8 +188,18 @@ def _left(name: str, passes: tuple[str, ...], done: Sequence[Turn]) -> tuple[str
         return ()
     if len(done) < _SIDES:  # each side says once whether it takes it
         return passes
-    whole = [each for each in seen if not each.broke]
-    return tuple(p for p in passes if all(_timed(p, each) for each in whole))
+    first = [t.problems[name] for t in done[:_SIDES] if name in t.problems]
+    return tuple(
+        p
+        for p in passes
+        if not any(_refused(p, each) for each in first)
+        and sum(_refused(p, each) for each in seen) < MOST_REFUSALS
+    )
+
+
+def _refused(pass_name: str, seen: ProblemSeen) -> bool:
+    """Whether a pass was not timed, in no mode, in a process that nothing broke."""
+    return not seen.broke and not _timed(pass_name, seen)
 
 
 def _timed(pass_name: str, seen: ProblemSeen) -> bool:

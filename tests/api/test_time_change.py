@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import pyharness
-from pyharness.analyze.time_change import LEAST_BLOCKS, alternate
+from pyharness.analyze.time_change import LEAST_BLOCKS, Reason, TimeChange, alternate
+from pyharness.api.bench_records import Side
 from pyharness.api.progress import Progress, silent
 from pyharness.api.time_change import TimeOptions, TimeRun, compare_time
-from pyharness.api.time_records import EVENT_STEP_S, Case, step_of
+from pyharness.api.time_records import EVENT_STEP_S, Case, change_row, step_of
 from pyharness.engine.alternating import Seen
 from pyharness.errors import UsageError
 from pyharness.measure.stopping import StoppingRule
 from pyharness.releases import Release
 from pyharness.space.problems import NamedProblem
-from pyharness.spec.problem import Problem
+from pyharness.spec.problem import Problem, parse_problem
 from pyharness.spec.stage_results import StageResult
 from pyharness.store.case_journal import NAME as JOURNAL
 from tests.api import test_staging
@@ -101,7 +103,13 @@ def test_what_a_side_refuses_is_told_and_not_asked_again(emulate: Made, tmp_path
     fault = "status:NOT_SUPPORTED@cudnnRNNBackwardData_v8:*"
     pair = emulate(**QUIET), emulate(**QUIET, fault=fault)
     chosen = options(passes=("forward_inference", "backward_data", "backward_weights"))
-    run = compare_time(pair, named(""), tmp_path / "out", chosen)
+    scene = named("", "seed=1")
+    other = replace(scene.problems[1], passes=("forward_training",))
+    scene = replace(scene, problems=(scene.problems[0], other))
+    run = compare_time(pair, scene, tmp_path / "out", chosen)
+    assert run.manifest.notes[-1] == "1 problem without any of these passes is left out"
+    assert {row["name"] for row in run.rows} == {"0"}
+    assert run.manifest.results["problems"] == 1  # no process was bothered with the other
     row = row_of(run.rows, 0, "backward_data")
     assert (row["verdict"], row["outcome_a"], row["outcome_b"], row["status_b"]) == (
         "not_compared",
@@ -172,20 +180,30 @@ def test_a_run_that_was_killed_or_stopped_goes_on(emulate: Made, tmp_path: Path)
         return compare_time(pair, named(""), out, chosen, resume=resume, progress=planted)
 
     with pytest.raises(Killed):
-        go(Planted((3, ends(Killed))), False)
+        go(Planted((5, ends(Killed))), False)
     kept = (out / JOURNAL).read_bytes()
-    assert len(kept.splitlines()) == 1 + 3
+    assert len(kept.splitlines()) == 1 + 5
     with pytest.raises(UsageError, match="holds a run that is not finished"):
         go(silent, False)
-    run = go(Planted((7, ends(KeyboardInterrupt)), first=3), True)
-    assert (run.manifest.state, run.manifest.results["processes"]) == ("interrupted", 7)
+    run = go(Planted((10, ends(KeyboardInterrupt)), first=4), True)
+    assert (run.manifest.state, run.manifest.results["processes"]) == ("interrupted", 10)
     assert (run.rows[0]["verdict"], run.rows[0]["reason"]) == ("inconclusive", "few")
     early = readings(run)
     assert (out / JOURNAL).read_bytes().startswith(kept)
     run = go(silent, True)
     assert (run.manifest.state, run.rows[0]["verdict"]) == ("complete", "same")
-    assert readings(run)[:7] == early
+    # A block that was cut off is timed anew: what was neighbours is none after a night.
+    lines = [json.loads(line) for line in kept.splitlines()[1:]]
+    medians = [line["result"]["problems"]["0"]["cases"][0]["median_s"] for line in lines]
+    assert [row["median_s"] for row in early[:4]] == medians[:4]
+    assert early[4]["median_s"] != medians[4]
+    assert readings(run)[:8] == early[:8]
+    assert not {r["median_s"] for r in readings(run)} & {r["median_s"] for r in early[8:]}
     assert [row["order"] for row in readings(run)] == list(range(12))
+    with pytest.raises(UsageError, match=r"holds another comparison: --margin 0\.02, here 0.03"):
+        compare_time(pair, named(""), out, replace(chosen, margin=0.03), resume=True)
+    with pytest.raises(UsageError, match=r"another comparison: newer release .*, here "):
+        compare_time((pair[0], pair[0]), named(""), out, chosen, resume=True)
     again = go(silent, False)
     assert again.old
     assert again.rows == run.rows
@@ -194,11 +212,16 @@ def test_a_run_that_was_killed_or_stopped_goes_on(emulate: Made, tmp_path: Path)
 def test_what_the_budget_has_no_room_for_is_told(emulate: Made, tmp_path: Path) -> None:
     pair, out = (emulate(**QUIET), emulate(**QUIET)), tmp_path / "out"
 
-    def go(budget_s: float, resume: bool = True) -> TimeRun:
+    def go(budget_s: float, resume: bool = True, progress: Progress = silent) -> TimeRun:
         chosen = options(passes=("forward_inference",), processes=8, budget_s=budget_s)
-        return compare_time(pair, named("seed=0", "seed=1", "seed=2"), out, chosen, resume=resume)
+        problems = named("seed=0", "seed=1", "seed=2")
+        return compare_time(pair, problems, out, chosen, resume=resume, progress=progress)
 
-    run = go(0.001, False)
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    assert go(0.001, False, Planted((4, interrupt))).manifest.state == "interrupted"
+    run = go(0.01)  # more, and too late for what was cut
     assert [(row["verdict"], row["reason"]) for row in run.rows] == [
         ("same", None),
         ("not_timed", "budget"),
@@ -207,7 +230,7 @@ def test_what_the_budget_has_no_room_for_is_told(emulate: Made, tmp_path: Path) 
     results = run.manifest.results
     assert run.manifest.state == "out_of_time"
     assert results["processes"] == 4 * LEAST_BLOCKS < results["processes_planned"]
-    assert results["problems_not_timed"] == 2
+    assert (results["problems_not_timed"], results["budget_s"]) == (2, 0.001)
     for kept in (go(0.00149), go(600.0, False)):  # hardly more; not asked to
         assert (kept.old, kept.rows) == (True, run.rows)
     anew = go(600.0)
@@ -242,6 +265,24 @@ def test_the_python_api_gives_the_table(emulate: Made, tmp_path: Path) -> None:
 def test_options_that_are_none(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         options(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("reason", "within", "verdict"),
+    [("few", False, "not_timed"), ("few", True, "inconclusive"), (None, False, "same")],
+)
+def test_what_a_smaller_budget_cut_later_on_is_told_by_the_blocks_before(
+    reason: Reason | None, within: bool, verdict: str
+) -> None:
+    result = StageResult("backward_data", "call", "SUCCESS", 0, "passed", None, "emulated")
+    seen = {place: Seen("backward_data", "hot", result, 1e-5, 30) for place in range(12)}
+    case = Case(NamedProblem("0", "", parse_problem([]), ()), "backward_data", "hot", seen)
+    change = TimeChange("same" if reason is None else "inconclusive", reason, 6)
+    row = change_row((Side("1", "GPU"), Side("2", "GPU")), case, change, ORDER, within)
+    assert (row["verdict"], row["reason"]) == (
+        verdict,
+        "budget" if verdict == "not_timed" else reason,
+    )
 
 
 # None: all samples of a process are one reading, which hides the timer's step.

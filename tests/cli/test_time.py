@@ -8,11 +8,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from pyharness.api import time_change
 from pyharness.present.time_change import WIDTH
 from pyharness.releases import Release
 from tests.cli import test_main, test_map_stages
@@ -35,7 +37,9 @@ QUIET: dict[str, object] = {
 FEW = ["--processes", "6", "--passes", "forward_inference,backward_data"]
 
 
-def test_what_it_prints_and_the_gate(run: Run, emulate: Emulate, tmp_path: Path) -> None:
+def test_what_it_prints_and_the_gate(
+    run: Run, emulate: Emulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a = emulate(**QUIET)
     b = emulate(**{**QUIET, "cost_ns.backward_data": 51_500})
     out = tmp_path / "out"
@@ -79,6 +83,12 @@ def test_what_it_prints_and_the_gate(run: Run, emulate: Emulate, tmp_path: Path)
     assert (kept.code, kept.err) == (3, f"{why} times all of it anew\ngate: slower (1)\n")
     assert "in turn (out of time)" in kept.out
     assert run(*words, "--budget", "89s", "--resume") == kept
+    # The run that is cut says so, too.
+    compare = time_change.compare_time
+    now_cut = lambda *args, **more: replace(compare(*args, **more), old=False)  # noqa: E731
+    with monkeypatch.context() as patch:
+        patch.setattr(time_change, "compare_time", now_cut)
+        assert run(*words) == kept
     (out / "run.json").write_text(json.dumps(told))
     data = json.loads(run(*words[:-2], "--json").out)
     assert data.pop("time_changes") == rows_of(out)

@@ -11,10 +11,12 @@ import pytest
 
 from pyharness.engine import alternating
 from pyharness.engine.alternating import Plan, ProblemSeen, Seen, Turn, Wanted, take_turn
+from pyharness.engine.card import Reading
 from pyharness.engine.cases import MOST_BREAKS_AT_FIRST
 from pyharness.engine.timed_case import TimedCase
 from pyharness.engine.timing import Timing
 from pyharness.measure.stopping import StoppingRule
+from pyharness.measure.throttling import Chunk
 from pyharness.space.problems import NamedProblem
 from pyharness.spec.problem import Problem
 from pyharness.spec.stage_results import Outcome, StageResult
@@ -60,6 +62,13 @@ def test_a_pass_that_a_side_refuses_is_not_asked_again(outcome: Outcome) -> None
     assert got == {"a": PASSES, "b": (FORWARD,), "d": PASSES}
 
 
+def test_what_both_sides_took_at_first_is_out_when_it_was_refused_twice() -> None:
+    full = ProblemSeen(1, False, (seen(FORWARD), seen(BACKWARD, "out_of_memory")))
+    done = [turn(), turn(), turn(b=full)]
+    assert asked(PLAN, done) == dict.fromkeys("abcd", PASSES)  # another program may have been there
+    assert asked(PLAN, [*done, turn(b=full)]) == {**dict.fromkeys("abcd", PASSES), "b": (FORWARD,)}
+
+
 def test_a_mode_that_works_keeps_a_pass() -> None:
     one = ProblemSeen(1, False, (seen(FORWARD), seen(FORWARD, "unsupported", "graph")))
     assert asked(PLAN, [turn(b=one)] * 2) == dict.fromkeys("abcd", PASSES)
@@ -93,6 +102,24 @@ def test_the_first_process_begins_nothing_behind_its_share() -> None:
 def test_the_first_block_tells_what_the_budget_has_room_for(budget_s: float, names: str) -> None:
     assert asked(replace(PLAN, budget_s=budget_s), [turn()] * 4) == dict.fromkeys(names, PASSES)
     assert replace(PLAN, budget_s=budget_s).within([turn()] * 5) == set(names)
+
+
+def test_what_was_cut_stays_out_if_the_budget_grows() -> None:
+    """It has missed a block: it would end with fewer than the others, or too few.
+
+    What is refused, here the first, costs nothing later on: the one that always fits is another.
+    """
+    refused = ProblemSeen(1, False, tuple(seen(name, "unsupported") for name in PASSES))
+    done = [turn("bcd", more_s=3.0, a=refused)] * 2 + [turn("bcd")] * 2
+    poor, rich = replace(PLAN, budget_s=50), replace(PLAN, budget_s=1e6)
+    # 20 s for a block of b, c and d, 22 s for the first: 82 s in all, of 95 %.
+    assert asked(replace(PLAN, budget_s=83 / 0.95), done) == dict.fromkeys("bcd", PASSES)
+    assert asked(replace(PLAN, budget_s=81 / 0.95), done) == dict.fromkeys("bc", PASSES)
+    assert asked(poor, done) == {"b": PASSES}
+    assert asked(rich, done) == dict.fromkeys("bcd", PASSES)  # nothing was missed yet
+    assert asked(rich, [*done, turn("b")]) == {"b": PASSES}
+    assert rich.within([*done, turn("b")]) == {"a", "b"}  # a was refused, not cut
+    assert rich.cut([*done, *[turn("b")] * 12])
 
 
 def test_there_are_fewer_blocks_where_nothing_else_fits_but_never_too_few() -> None:
@@ -159,3 +186,20 @@ def test_a_side_that_always_breaks_ends_its_turn(monkeypatch: pytest.MonkeyPatch
     assert asked(plan, [turn]) == dict.fromkeys(names, PASSES)
     assert asked(plan, [turn, turn]) == dict.fromkeys(names[MOST_BREAKS_AT_FIRST:], PASSES)
     assert list(go(0.0).problems) == names[:1]  # the first is always begun
+
+
+def test_the_clock_is_that_of_samples_that_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the card is held down samples are left out, and so are its clocks."""
+    slow, free = 0x04, 0x01  # a power cap; the card has nothing to do
+    chunks = [Chunk((1.0, 1.1, 1.2), 0, free), Chunk((3.0, 3.1), slow, 0)]
+    told = [(1000, 0), (1400, free), (1410, None), (700, slow), (710, slow)]
+    readings = [Reading(0.0, mhz * 10**6, None, None, None, bits) for mhz, bits in told]
+    timing = Timing(FORWARD, "hot", seen(FORWARD).result, chunks, readings)
+    monkeypatch.setattr(alternating, "time_case", lambda *_: TimedCase(None, (timing,)))
+    monkeypatch.setattr(alternating, "close_case", lambda *_, **__: ())
+    start: Any = Glass
+    rest: Any = (StoppingRule(), 0.0, lambda: None, lambda *_: None)
+    found = take_turn(start, Wanted(PROBLEMS[:1]), ("hot",), *rest).problems["a"]
+    (case,) = found.cases
+    assert (case.median_s, case.samples, case.throttled) == (1.1, 3, 2)
+    assert (case.clock_hz, case.throttle_reasons) == (1400e6, ("sw_power_cap",))
