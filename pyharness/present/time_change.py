@@ -8,16 +8,18 @@ from itertools import groupby
 from math import exp, fsum, log
 from typing import Any
 
-from pyharness.present.units import count_text, duration_text, seconds_text, wrapped
+from pyharness.analyze.time_change import LEVEL, MARGIN, PROCESSES
+from pyharness.present.units import count_text, duration_text, seconds_text, visible_text, wrapped
 
 Row = Mapping[str, Any]
 WIDTH = 90
 _MOST_SAID = 20  # problems under each heading
+_USUAL = {"device": 0, "processes": PROCESSES, "margin": MARGIN, "level": LEVEL}
 _JUDGED = ("slower", "faster", "same", "inconclusive")
 _WORDS = {"not_compared": "not compared", "not_timed": "not timed"}
 _REASONS = {
     "noise": "too noisy",
-    "clock": "seconds and cycles disagree: the clock changed",
+    "clock": "cycles do not say what seconds say: the clock changed, or varies",
     "few": "too few complete blocks of processes",
     "budget": "the budget had no room for it",
     "end": "the run ended before",
@@ -81,9 +83,10 @@ def _head(rows: Sequence[Row], manifest: Mapping[str, Any]) -> list[str]:
 def _visible(results: Mapping[str, Any]) -> list[str]:
     if results["visible_most"] is None:
         return []
+    median, most = (visible_text(results[f"visible_{of}"]) for of in ("median", "most"))
     return _wrapped(
-        f"smallest visible change: {results['visible_median']:.2%} in half of the cases, "
-        f"{results['visible_most']:.2%} in all (95 % of runs like this one would see it)"
+        f"smallest visible change: {median} in half of the cases, "
+        f"{most} in all (95 % of runs like this one would see it)"
     )
 
 
@@ -138,7 +141,12 @@ def _unsure(rows: Sequence[Row]) -> list[str]:
 
 def _unsure_of(row: Row) -> str:
     if row["ratio"] is None:
-        return f"{row['pairs']} pairs"
+        ended = (
+            f"{side} side {outcome.replace('_', ' ')}"
+            for side, outcome in (("older", row["outcome_a"]), ("newer", row["outcome_b"]))
+            if outcome not in (None, "passed")
+        )
+        return ", ".join([count_text(row["pairs"], "pair"), *ended])
     if row["reason"] == "clock" and row["cycles_ratio"] is not None:
         return f"{_ratio(row)}, in cycles x{row['cycles_ratio']:.4f}"
     return f"{_ratio(row)}, sees {row['visible']:.1%}"
@@ -207,9 +215,13 @@ def _title(row: Row) -> str:
 
 def _command(manifest: Mapping[str, Any]) -> str:
     """The command that repeats a problem, without its words."""
-    release, ordinal = manifest["release"], manifest["device"].get("ordinal")
-    sides = shlex.join(side["asked"] for side in (release, release["against"]))
-    return f"pyharness time {sides}" + (f" --device {ordinal}" if ordinal else "")
+    release, how = manifest["release"], manifest["space"]["timing"]
+    given = {"device": manifest["device"].get("ordinal"), **how}
+    words = [side["asked"] for side in (release, release["against"])]
+    for name, usual in _USUAL.items():
+        if given[name] not in (None, usual):
+            words += [f"--{name}", str(given[name])]
+    return f"pyharness time {shlex.join(words)}"
 
 
 def _more(count: int, what: str = "problem") -> list[str]:

@@ -63,6 +63,11 @@ def share_text(share: float) -> str:
     return f"{100 * share:.1g}%" if share > 0 and text == "0.00%" else text
 
 
+def visible_text(share: float) -> str:
+    """The smallest change that can be seen: ``1.25%``; of one that is next to none its bound."""
+    return share_text(share) if share >= 0.5e-4 else "below 0.01%"
+
+
 def path_text(path: str | Path, width: int) -> str:
     """A path with ``~`` for the home folder, and with its middle left out where it is too long."""
     text = str(path)

@@ -63,7 +63,7 @@ def test_what_it_prints_and_the_gate(
     ]  # fmt: skip
     repeat = shlex.split(lines[at + 3])
     assert repeat[:4] == ["pyharness", "time", str(a), str(b)]
-    assert repeat[4:] == [*SMALL, "--passes", "backward_data"]
+    assert repeat[4:] == ["--processes", "6", *SMALL, "--passes", "backward_data"]
     assert "EMULATED: these are times of a test double's virtual clock, not of a GPU" in lines
     assert lines[-1] == f"Tables in {out}"
     assert next(line for line in lines if line.startswith("  standard ")).split()[1:5] == list(
