@@ -226,9 +226,11 @@ def _word(evidence: Sequence[Evidence]) -> Word:
     for source in evidence:
         counts.update(source.counts)
     worse, better = (any(counts[c] for c in side) for side in (FOR_WORSE, FOR_BETTER))
-    if worse or better:
-        return "mixed" if worse and better else "worse" if worse else "better"
-    return "inconclusive" if any(source.untold for source in evidence) else "same"
+    if worse:
+        return "mixed" if better else "worse"
+    if any(source.untold for source in evidence):
+        return "inconclusive"
+    return "better" if better else "same"
 
 
 def in_order(findings: Sequence[Finding]) -> list[Finding]:

@@ -16,7 +16,7 @@ from pyharness.analyze.upgrade import Evidence, Finding, Part, Where, counted, i
 from pyharness.analyze.upgrade_host import said
 from pyharness.spec.problem import Problem
 from pyharness.spec.repeatability import BY_DESIGN, NOT_REPEATABLE, NOT_TRIED
-from pyharness.spec.stages import STAGES
+from pyharness.spec.stages import PASSES, blocked_by
 from pyharness.spec.timed import CLOSE
 
 Row = Mapping[str, Any]
@@ -113,43 +113,67 @@ def in_both(a: Rows, b: Rows) -> Iterator[tuple[_Name, list[Row], list[Row]]]:
 
 
 def evidence_of_stages(a: Rows, b: Rows, source: Source) -> Evidence:
-    """What both releases accept, to the last stage: the tables ``stages``."""
+    """What both releases accept, pass by pass: the tables ``stages``.
+
+    A pass that was not tried ended with the stage that kept it from that: what is refused as before
+    and only later than before is not newly accepted, and what crashes where the older release did
+    not get to is newly failing.
+    """
     findings: list[Finding] = []
-    compared = unanswered = 0
+    compared = unanswered = elsewhere = 0
     for (_, words), old, new in in_both(a, b):
-        stages = [{r["stage"]: r for r in rows} for rows in (old, new)]
-        ends = [(s, stages[0].get(s), stages[1].get(s)) for s in (*STAGES, CLOSE)]
-        told = [(s, x, y) for s, x, y in ends if _tried(x) and _tried(y)]
         changes: dict[str, Finding] = {}
-        for stage, x, y in told:
-            row = y or x
-            if row is None:
-                continue
-            change = step_of(_end(x), _end(y))
-            if change is not None and (words, change) not in source.known:
-                changes.setdefault(
-                    change,
-                    source.finding(change, words, row["call"], _said(x), _said(y), stage=stage),
-                )
-        findings += changes.values()
-        compared += bool(told)
-        unanswered += not told
-    return source.evidence(compared, unanswered, findings)
+        pairs = list(zip(_ends(old), _ends(new), strict=True))
+        told = any(x and y for x, y in pairs)
+        whole = all(bool(x) == bool(y) for x, y in pairs)
+        for x, y in pairs:
+            change = step_of(_end(x), _end(y)) if x and y else None
+            if x and y and change is not None:
+                changes.setdefault(change, _stage_finding(source, change, words, x, y))
+        if any(row["outcome"] == "failed" for row in new):  # it fails, in whichever pass
+            changes.pop("no_longer_failed", None)
+        known = [change for change in changes if (words, change) in source.known]
+        findings += (f for change, f in changes.items() if change not in known)
+        elsewhere += bool(known)
+        compared += told and whole
+        unanswered += not (told and whole)
+    notes = [f"{elsewhere:,} changed as on the host, which is told there"] if elsewhere else []
+    return source.evidence(compared, unanswered, findings, notes)
 
 
-def _tried(row: Row | None) -> bool:
-    """Whether a stage says something; close has a row only where it failed."""
-    return row is None or row["outcome"] != "skipped"
+def _ends(rows: Sequence[Row]) -> list[Row | None]:
+    """What each pass came to, and then closing: of one that was not tried what kept it from that.
+
+    Returns  None where nothing is known, as of a pass that is not needed.
+    """
+    of = {row["stage"]: row for row in rows}
+    ended = [stage for stage, row in of.items() if row["outcome"] not in ("passed", "skipped")]
+    died = next((of[stage] for stage in ended if of[stage]["outcome"] == "failed"), None)
+    found: list[Row | None] = []
+    for stage in PASSES:
+        row = of.get(stage)
+        if row is not None and row["outcome"] == "skipped":
+            cause = blocked_by(stage, ended)
+            row = died if cause is None else of[cause]
+        found.append(row)
+    # Closing has a row only where it failed.
+    closed = of.get(CLOSE) or next((row for row in found if row is not None), None)
+    return [*found, closed]
 
 
-def _end(row: Row | None) -> tuple[str, str | None]:
-    return ("passed", "SUCCESS") if row is None else (row["outcome"], row["status"])
+def _stage_finding(source: Source, change: str, words: str, x: Row, y: Row) -> Finding:
+    row, before = (x if y["outcome"] == "passed" else y), _said(x)
+    if x["outcome"] != "passed" and x["call"] != row["call"]:
+        before = f"{x['call']}: {before}"
+    return source.finding(change, words, row["call"], before, _said(y), stage=row["stage"])
 
 
-def _said(row: Row | None) -> str:
-    if row is None:
-        return "SUCCESS"
-    status = None if row["status"] == "SUCCESS" else row["status"]
+def _end(row: Row) -> tuple[str, str | None]:
+    return row["outcome"], row["status"]
+
+
+def _said(row: Row) -> str:
+    status = None if row["status"] == "SUCCESS" and row["outcome"] != "passed" else row["status"]
     return said(status or _IN_WORDS.get(row["outcome"]), row["reason"])
 
 

@@ -62,9 +62,13 @@ def evidence_of_log(replay: Replay, commands: list[str]) -> Evidence:
         elif (finding := _log_finding(replay, recorded)) is not None:
             findings.append(finding)
     recording = replay.recording
-    notes = [f"{n:,} calls were not read: {why}" for why, n in recording.not_held.items()]
+    unread = [f"{n:,} x {why}" for why, n in recording.not_held.items()]
     if recording.incomplete:
-        notes.append(f"{recording.incomplete:,} entries are cut or torn, and were not read")
+        unread.append(f"{recording.incomplete:,} x cut or torn")
+    told = f"calls not read: {'; '.join(unread)}" if unread else ""
+    # A program that is killed leaves its last entry cut: that alone leaves nothing open.
+    torn = recording.incomplete if recording.incomplete > len(recording.files) else 0
+    left = recording.not_held.total() + torn
     return Evidence(
         "replay",
         "log",
@@ -74,7 +78,9 @@ def evidence_of_log(replay: Replay, commands: list[str]) -> Evidence:
         counted(findings),
         in_order(findings),
         commands,
-        notes + recording.notes,
+        ([told] if told and not left else []) + recording.notes,
+        left=left,
+        why_left=told if left else "",
     )
 
 

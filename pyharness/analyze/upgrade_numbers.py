@@ -51,14 +51,18 @@ def evidence_of_time(rows: Rows, source: Source) -> Evidence:
     ]
     told = sum(row["verdict"] in _TIMED for row in rows)
     why = Counter(row["reason"] for row in rows if row["verdict"] == "inconclusive")
+    ends = [(row["verdict"], {row["outcome_a"], row["outcome_b"]}) for row in rows]
     one_sided = sum(
-        row["verdict"] == "not_compared"
-        and [row["outcome_a"], row["outcome_b"]].count("passed") == 1
-        for row in rows
+        verdict == "not_compared" and "passed" in outcomes and len(outcomes) > 1
+        for verdict, outcomes in ends
     )
+    # Timed on both, and in one process or several not: that is no speed, and is no pass.
+    at_times = sum(verdict in _TIMED and outcomes != {"passed"} for verdict, outcomes in ends)
     notes = [f"{n:,} inconclusive: {reason}" for reason, n in why.items()]
     if one_sided:
         notes.append(f"{one_sided:,} cannot be timed on one of the releases")
+    if at_times:
+        notes.append(f"{at_times:,} could be timed in some of the processes alone")
     seen = [row["visible"] for row in rows if row["verdict"] in _TIMED and row.get("visible")]
     if seen:
         notes.append(
@@ -67,7 +71,8 @@ def evidence_of_time(rows: Rows, source: Source) -> Evidence:
         )
     counts = Counter(f.change for f in findings if f.change != "inconclusive")
     known = {change: counts[change] for change in ("slower", "faster") if counts[change]}
-    return source.evidence(told, why.total() + one_sided, findings, notes, known)
+    untold = why.total() + one_sided + at_times
+    return source.evidence(told - at_times, untold, findings, notes, known)
 
 
 def _seconds(seconds: float | None) -> str:
@@ -196,10 +201,16 @@ def evidence_of_drift(rows: Rows, source: Source) -> Evidence:
                     most_abs=None if None in apart else max(apart),
                 )
             )
-        untold = any(r["verdict"] == "not_told" for r in own)
+        untold = any(r["verdict"] == "not_told" or _one_sided(r) for r in own)
         compared += bool(told) and not untold
         unanswered += untold
     return source.evidence(compared, unanswered, findings, counts=problems_counted(findings))
+
+
+def _one_sided(row: Row) -> bool:
+    """Whether a pass was not compared though it ended well on one side, or on both."""
+    ended_well = "passed" in (row["outcome_a"], row["outcome_b"])
+    return ended_well and row["verdict"] == "not_compared"
 
 
 def _by_pass(rows: Rows) -> Mapping[str, list[Row]]:

@@ -91,7 +91,18 @@ def open_side(
         is_map = (folder / NAME).is_file()
     if is_map:
         return MapFolder(folder)
-    release = resolve(text, progress=fetching(text, progress))
+    return map_side(
+        resolve(text, progress=fetching(text, progress)), space, maps, options, progress
+    )
+
+
+def map_side(
+    release: Release, space: Space, maps: Path, options: MapOptions, progress: Progress = silent
+) -> MapFolder:
+    """The map of a release, made if it is not there.
+
+    Raises  what map_release raises.
+    """
     writable_folder(maps, "--maps")
     target = map_folder(release, space, options.reasons, maps)
     map_release(release, space, target, options, _named(release.name, progress))

@@ -25,7 +25,7 @@ from pyharness.api.progress import Progress, silent
 from pyharness.api.time_records import NOT_TIMED
 from pyharness.api.upgrade_budget import WEIGHTS, Budget
 from pyharness.api.upgrade_parts import GpuRequest, folders_of, rows_of, run_part
-from pyharness.errors import HarnessError
+from pyharness.errors import HarnessError, UsageError
 
 _ENDED = "the budget ended before it began"
 _EVIDENCE: dict[Part, Callable[[Rows, Rows, Source], Evidence]] = {
@@ -67,19 +67,20 @@ def take_part(
 ) -> tuple[PartRun, Evidence | None, Mapping[str, Any]]:
     """Runs one part for so many seconds.
 
-    Returns  how it ended, what it says if a problem was tried on both releases, and the facts of
-             the device where it was opened.
+    Returns  how it ended, what it says if a problem was tried on both releases, or of validity what
+             it leaves open, and the facts of the device where it was opened.
     Raises   see run_parts.
     """
     device: Mapping[str, Any] = {}
-    began, why = time.monotonic(), _ENDED
+    began, why, ours = time.monotonic(), _ENDED, True
     if share_s > 0:
         why = ""
         try:
             device = run_part(part, request, share_s, _named(part, progress))
         except HarnessError as error:
             why = "; ".join((error.message, *error.hint.splitlines()))
-    rows = rows_of(part, request.folder)
+            ours = not isinstance(error, UsageError)  # a folder of another run says nothing here
+    rows: tuple[Rows, Rows] = rows_of(part, request.folder) if ours else ((), ())
     times = (share_s, time.monotonic() - began)
     return *_outcome(request, part, rows, why, times), device
 
@@ -87,7 +88,7 @@ def take_part(
 def _outcome(
     request: GpuRequest, part: Part, rows: tuple[Rows, Rows], why: str, times: tuple[float, float]
 ) -> tuple[PartRun, Evidence | None]:
-    """How a part ended and what it says; None where no problem was tried on both releases.
+    """How a part ended and what it says; None where it measured nothing.
 
     ``why``    what it could not do, or that it did not begin.
     ``times``  what it was given and what it took.
@@ -102,7 +103,7 @@ def _outcome(
     share_s, spent_s = (round(seconds, 3) for seconds in times)
     state = _state(left, done, stopped)
     run = PartRun(part, share_s, spent_s, total, done, state, why, folders_of(part))
-    if not done:
+    if not done and part != "stages":  # validity is told by the host, too: what is open is said
         return run, None
     tried = {
         one.problem.command: Tried(

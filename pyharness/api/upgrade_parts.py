@@ -129,8 +129,15 @@ def _time(request: GpuRequest, until: float, progress: Progress) -> Mapping[str,
 
 
 def _memory(request: GpuRequest, until: float, progress: Progress) -> Mapping[str, Any]:
-    """Problem by problem on both, since each is asked in no time; written when all are."""
+    """Problem by problem on both, since each is asked in no time; written when all are.
+
+    What is there stays if it is of all problems, or of more than there was time for now; a defect
+    is looked for again.
+    """
     timing, started, every = request.timing, now(), request.problems.problems
+    there, failed = _weighed(request.folder)
+    if there == len(every) and not failed:
+        return {}
     rows: tuple[list[Weighed], list[Weighed]] = ([], [])
     with ExitStack() as stack:
         scales = [
@@ -150,13 +157,21 @@ def _memory(request: GpuRequest, until: float, progress: Progress) -> Mapping[st
             wanted = Wanted(named.problem, modes_of(named.passes), named.name)
             for side, kept in zip(scales, rows, strict=True):
                 kept += [row.replace(order=order) for row in side.rows([wanted])]
-    written = zip(request.sides, scales, rows, folders_of("memory"), strict=True)
-    for release, side, kept, name in written:
-        with memory_folder(request.folder / name):
-            found = Memory(release.name, side.facts, kept, [])
-            write_memory(found, release, request.folder / name, started)
+    if len({row.order for row in rows[0]}) >= there:
+        written = zip(request.sides, scales, rows, folders_of("memory"), strict=True)
+        for release, side, kept, name in written:
+            with memory_folder(request.folder / name):
+                found = Memory(release.name, side.facts, kept, [])
+                write_memory(found, release, request.folder / name, started)
     facts = scales[0].facts
     return {} if facts is None else {**asdict(facts), "ordinal": timing.ordinal}
+
+
+def _weighed(folder: Path) -> tuple[int, bool]:
+    """How many problems were weighed on both releases, and whether a defect ended any."""
+    old, new = rows_of("memory", folder)
+    both = {row["order"] for row in old} & {row["order"] for row in new}
+    return len(both), any(row["outcome"] == "failed" for row in (*old, *new))
 
 
 def _determinism(request: GpuRequest, until: float, progress: Progress) -> Mapping[str, Any]:

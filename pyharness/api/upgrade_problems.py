@@ -13,6 +13,8 @@ from pyharness.api.device import device_here
 from pyharness.api.driver import driver_findable, require_driver
 from pyharness.api.onward import DeviceChoice
 from pyharness.errors import UsageError
+from pyharness.releases.locate import INSTALLED, LATEST
+from pyharness.releases.model import Release, parse_request
 from pyharness.space.problems import NamedProblem, ProblemSet, build_problems
 from pyharness.spec.recording import Recording
 from pyharness.spec.stages import PASSES
@@ -69,6 +71,14 @@ def named_problems(text: str) -> ProblemSet:
     """
     name, *axes = text.split() or [text]
     return build_problems(name, axes)
+
+
+def lasting(side: Release, text: str) -> str:
+    """A text for a release that means the same one on another day, in what repeats a line."""
+    if text == INSTALLED:
+        return str(side.path)
+    versions = text == LATEST or parse_request(text) is not None
+    return side.name if versions and text != side.version else text
 
 
 def commands_of(

@@ -20,14 +20,14 @@ from pyharness.analyze.upgrade_gate import judge
 from pyharness.analyze.upgrade_host import evidence_of_log, evidence_of_map
 from pyharness.api.case_run import fingerprint
 from pyharness.api.changes import write_diff
-from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, folder_name, open_side
+from pyharness.api.diffing import DEFAULT_MAPS, diff_maps, folder_name, map_side
 from pyharness.api.mapping import MapOptions
 from pyharness.api.onward import DeviceChoice
 from pyharness.api.progress import Progress, fetching, silent
 from pyharness.api.repeatability import RepeatOptions
 from pyharness.api.replay_files import write_replay
 from pyharness.api.replaying import read_recording, replay, require_problems
-from pyharness.api.reporting import write_report
+from pyharness.api.reporting import DATA, MARKDOWN, PAGE, write_report
 from pyharness.api.time_change import TimeOptions
 from pyharness.api.upgrade_budget import DEFAULT_BUDGET, Budget, parse_budget
 from pyharness.api.upgrade_device import run_parts
@@ -38,6 +38,7 @@ from pyharness.api.upgrade_problems import (
     Gpu,
     commands_of,
     gpu_of,
+    lasting,
     named_problems,
     problems_of,
 )
@@ -104,7 +105,7 @@ def read_gate(path: Path | None, with_log: bool) -> Gate:
     if path is None:
         return default_gate(with_log)
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # some editors put a mark in front
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise UsageError(f"{path} cannot be read: {why}", "give --gate a TOML file") from error
@@ -175,9 +176,8 @@ class _Run:
             self.manifest.space["fingerprint"] += f"-{own[:6]}"
         ordinal = gpu.ordinal if isinstance(gpu, Gpu) else 0
         what = request.problems or DEFAULT_PROBLEMS
-        # What repeats a line must mean the same release on another day.
         texts = zip(sides, (request.old, request.new), strict=True)
-        old, new = (side.name if text == "latest" else text for side, text in texts)
+        old, new = (lasting(side, text.strip()) for side, text in texts)
         self._texts = (old, new)
         self._commands = commands_of(old, new, request.logs, what, ordinal)
 
@@ -185,8 +185,7 @@ class _Run:
         """All of it, the host first; what is found is written when all is."""
         request, progress = self._request, self._progress
         a, b = (
-            open_side(text, request.space, maps, request.options, progress)
-            for text in (request.old, request.new)
+            map_side(side, request.space, maps, request.options, progress) for side in self._sides
         )
         diff = diff_maps(a, b, progress)
         self.manifest.write(folder)
@@ -208,6 +207,8 @@ class _Run:
             request.budget_s,
             round(self._budget.spent_s, 3),
         )
+        for name in (PAGE, MARKDOWN, DATA):  # of an earlier call, which may have another verdict
+            (folder / name).unlink(missing_ok=True)
         with replacing(folder / "upgrade.txt") as scratch:
             scratch.write_text(render_upgrade(found) + "\n", "utf-8")
         write_json(folder / "upgrade.json", upgrade_data(found))

@@ -88,6 +88,7 @@ _ASKED = {
     "drift.changed": "no other bits",
 }
 _CALLS = ("call_removed", "call_added")
+_NAMED = " is not measured"  # what says so names it
 
 
 def render_upgrade(found: Upgrade) -> str:
@@ -122,13 +123,25 @@ def _headline(found: Upgrade) -> str:
     if not found.requirements:
         return "NOT JUDGED: the gate asks for nothing; what changed is below."
     if found.word == "passed":
-        missing = sum(v.word == "not_measured" for v in found.verdicts)
-        rest = f"; {missing} of {len(found.verdicts)} questions are not measured" if missing else ""
-        return f"PASSED: nothing is worse by the gate{rest}."
+        return f"PASSED: nothing is worse by the gate{_open_questions(found)}."
     told = [r for r in found.requirements if r.word == found.word]
     if found.word == "failed":
         return f"WORSE: {'; '.join(map(_broken, told))}."
-    return f"INCONCLUSIVE: {'; '.join(dict.fromkeys(r.why for r in told))}."
+    return f"INCONCLUSIVE: {'; '.join(dict.fromkeys(map(_untold, told)))}."
+
+
+def _open_questions(found: Upgrade) -> str:
+    """What a gate that is passed says nothing of."""
+    words = [v.word for v in found.verdicts]
+    missing, unsure = words.count("not_measured"), words.count("inconclusive")
+    said = f"; {missing} of {len(words)} questions are not measured" if missing else ""
+    return said + (f"; {unsure} of {len(words)} cannot be told" if unsure else "")
+
+
+def _untold(requirement: Requirement) -> str:
+    """Why a line cannot be told, and what it is about."""
+    question = requirement.key.partition(".")[0]
+    return requirement.why if _NAMED in requirement.why else f"{question}: {requirement.why}"
 
 
 def _broken(requirement: Requirement) -> str:
@@ -176,9 +189,11 @@ def _summary(evidence: Evidence) -> str:
         words = "could not be asked" if evidence.part == "replay" else "cannot be told"
         said.append(f"{evidence.unanswered:,} {words}")
     if evidence.left:
-        said.append(f"{evidence.left:,} not tried")
+        words = "of its calls not read" if evidence.part == "replay" else "not tried"
+        said.append(f"{evidence.left:,} {words}")
     compared = count_text(evidence.compared, evidence.unit)
-    return f"{_source(evidence)}: {compared} compared; {', '.join(said)}"
+    rest = f"; {', '.join(said)}" if said else ""
+    return f"{_source(evidence)}: {compared} compared{rest}"
 
 
 def _gate_lines(found: Upgrade) -> Iterator[str]:
@@ -226,7 +241,10 @@ def _evidence_lines(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
         why = "the readings do not tell" if evidence.part == "time" else why
         yield f"  Not compared, because {why}: {evidence.unanswered:,}"
     if evidence.left:
-        yield from led(f"Not tried: {evidence.left:,} ({evidence.why_left})", "  ", "    ", _WIDTH)
+        told = f"Not tried: {evidence.left:,} ({evidence.why_left})"
+        if evidence.part == "replay":
+            told = f"{evidence.left:,} {evidence.why_left}"
+        yield from led(told, "  ", "    ", _WIDTH)
     for note in evidence.notes:
         yield from led(f"Note: {note}", "  ", "    ", _WIDTH)
     yield from (f"  $ {command}" for command in evidence.commands)

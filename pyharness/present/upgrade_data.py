@@ -54,6 +54,7 @@ def _evidence_data(evidence: Evidence) -> dict[str, Any]:
         "compared": evidence.compared,
         "unanswered": evidence.unanswered,
         "left": evidence.left,
+        "why_left": evidence.why_left,
         "counts": dict(evidence.counts),
         "findings": [_finding_data(f) for f in evidence.findings],
         "commands": evidence.commands,

@@ -124,11 +124,15 @@ def parse_gate(text: str, source: str, with_log: bool) -> Gate:
     """
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of numbers too long, of lists too deep
         raise UsageError(f"{source} is no TOML: {error}", _example()) from error
-    written = _flat(data)
+    named = _flat(data)
     rules = dict(default_gate(with_log).rules)
-    for key, value in written.items():
+    written: set[str] = set()
+    for key, value in named:
+        if key in written:  # once as a table's, once as a name in quotation marks
+            raise UsageError(f"{source}: {key} is given twice", "leave one of them out")
+        written.add(key)
         if key not in _KEYS:
             raise UsageError(f"{source}: unknown key {key!r}", f"known: {', '.join(GATE_KEYS)}")
         rule = _KEYS[key].read(value)
@@ -145,15 +149,15 @@ def parse_gate(text: str, source: str, with_log: bool) -> Gate:
     return Gate(source, rules, frozenset(written))
 
 
-def _flat(data: Mapping[str, object], lead: str = "") -> dict[str, object]:
-    """Every value by its dotted key, so is an empty table that has no known key."""
-    found: dict[str, object] = {}
+def _flat(data: Mapping[str, object], lead: str = "") -> list[tuple[str, object]]:
+    """Every value with its dotted key, so is an empty table that has no known key."""
+    found: list[tuple[str, object]] = []
     for key, value in data.items():
         known = any(name.startswith(f"{lead}{key}.") for name in GATE_KEYS)
         if isinstance(value, dict) and (value or known):
-            found.update(_flat(value, f"{lead}{key}."))
+            found += _flat(value, f"{lead}{key}.")
         else:
-            found[lead + key] = value
+            found.append((lead + key, value))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -12,18 +13,27 @@ from pyharness.analyze.upgrade import (
     Evidence,
     Finding,
     OnGpu,
+    Part,
     Requirement,
     Upgrade,
     Verdict,
     Word,
     verdict_of,
 )
-from pyharness.analyze.upgrade_device import Source, Tried, evidence_of_repeats
+from pyharness.analyze.upgrade_device import (
+    Source,
+    Tried,
+    evidence_of_repeats,
+    evidence_of_stages,
+)
 from pyharness.analyze.upgrade_gate import judge
 from pyharness.analyze.upgrade_host import evidence_of_log
+from pyharness.analyze.upgrade_numbers import evidence_of_drift, evidence_of_time
 from pyharness.spec.gate import Gate, Rule, Scope, default_gate, parse_gate
 from pyharness.spec.problem import CallResult, parse_problem
 from pyharness.spec.recording import Recorded, Recording, Replay
+from pyharness.spec.stages import CALLS, STAGES, blocked_by
+from pyharness.spec.timed import CLOSE
 
 CALL = "cudnnSetRNNDataDescriptor"
 OUTCOMES = {None: "failed", "SUCCESS": "passed", "skipped": "skipped"}
@@ -135,6 +145,10 @@ def test_what_is_worse_comes_first_and_the_most_frequent_of_it() -> None:
         ([evidence("log", 0), evidence()], "inconclusive"),
         ([evidence("log", 8, 1), evidence()], "inconclusive"),
         ([evidence(compared=0)], "inconclusive"),
+        # Better is said of all or not at all, worse of what there is.
+        ([evidence("log", 8, 1, newly_accepted=1), evidence()], "inconclusive"),
+        ([evidence("log", 8, 1, newly_refused=1), evidence()], "worse"),
+        ([evidence("log", 8, 1, newly_refused=1), evidence(newly_accepted=1)], "mixed"),
     ],
 )
 def test_validity_over_all_sources(sources: list[Evidence], word: Word) -> None:
@@ -268,23 +282,24 @@ def repeated(**verdicts: str) -> list[dict[str, Any]]:
     return [{**shared, "condition": c, "verdict": v, **numbers[v]} for c, v in verdicts.items()]
 
 
-YES, NO, UNTOLD = "repeatable", "not_repeatable", "not_tried"
+YES, DIFFERS, UNTOLD = "repeatable", "not_repeatable", "not_tried"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "word", "compared"),
     [
         ({"load": YES}, {"load": YES}, "same", 1),
-        ({"load": NO}, {"load": NO}, "same", 1),
+        ({"load": DIFFERS}, {"load": DIFFERS}, "same", 1),
         ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": UNTOLD}, "same", 1),
         ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": YES}, "same", 1),
-        ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": NO}, "inconclusive", 0),
+        ({"load": YES, "graph": UNTOLD}, {"load": YES, "graph": DIFFERS}, "inconclusive", 0),
         ({"load": YES, "graph": YES}, {"load": YES, "graph": UNTOLD}, "inconclusive", 0),
-        ({"load": YES, "graph": YES}, {"load": NO, "graph": UNTOLD}, "worse", 1),
-        ({"load": NO, "graph": YES}, {"load": YES, "graph": UNTOLD}, "better", 0),
-        ({"load": NO, "graph": YES}, {"load": YES, "graph": NO}, "mixed", 1),
+        ({"load": YES, "graph": YES}, {"load": DIFFERS, "graph": UNTOLD}, "worse", 1),
+        ({"load": DIFFERS, "graph": YES}, {"load": YES, "graph": UNTOLD}, "inconclusive", 0),
+        ({"load": DIFFERS, "graph": YES}, {"load": YES, "graph": YES}, "better", 1),
+        ({"load": DIFFERS, "graph": YES}, {"load": YES, "graph": DIFFERS}, "mixed", 1),
         ({"load": UNTOLD}, {"load": UNTOLD}, "inconclusive", 0),
-        ({"dropout_continued": YES}, {"dropout_continued": NO}, "inconclusive", 0),
+        ({"dropout_continued": YES}, {"dropout_continued": DIFFERS}, "inconclusive", 0),
     ],
 )
 def test_repeatability(old: dict[str, str], new: dict[str, str], word: Word, compared: int) -> None:
@@ -292,3 +307,167 @@ def test_repeatability(old: dict[str, str], new: dict[str, str], word: Word, com
     source = Source("determinism", "problems", "smoke", problems, [])
     found = evidence_of_repeats(repeated(**old), repeated(**new), source)
     assert (found.word, found.compared, found.unanswered) == (word, compared, 1 - compared)
+
+
+def source_of(part: Part, *words: str) -> Source:
+    problems = {text: Tried(parse_problem([text]), name="one") for text in words or ("seed=1",)}
+    return Source(part, "problems", "smoke", problems, [])
+
+
+def staged(**ends: str) -> list[dict[str, Any]]:
+    """The rows of a case that passes all stages but these; behind a failure none is tried."""
+    rows: list[dict[str, Any]] = []
+    status = {"failed": None, "unsupported": "NOT_SUPPORTED", "out_of_memory": "ALLOC_FAILED"}
+    bad: list[str] = []
+    for stage in (*STAGES, CLOSE):
+        dead = any(row["outcome"] == "failed" for row in rows)
+        outcome = ends.get(stage, "passed")
+        if stage == CLOSE:
+            if stage not in ends:
+                continue
+        elif dead or blocked_by(stage, bad):
+            outcome = "skipped"
+        if outcome in status:
+            bad.append(stage)
+        call = CALLS.get(stage, "cudnnDestroy")
+        said = {"passed": "SUCCESS", **status}.get(outcome)
+        rows.append({"stage": stage, "call": call, "outcome": outcome, "status": said})
+    return [{"problem": "seed=1", "reason": None, **row} for row in rows]
+
+
+NO, DIES, SHORT, OUT = "unsupported", "failed", "out_of_memory", "skipped"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word", "changes"),
+    [
+        ({}, {}, "same", set()),
+        ({}, {"backward_data": NO}, "worse", {"newly_refused"}),
+        ({"sizes": NO}, {}, "better", {"newly_accepted"}),
+        # Refused as before, only later: nobody can use it.
+        ({"sizes": NO}, {"build": NO}, "same", set()),
+        ({"descriptor": NO}, {"forward_inference": NO, "forward_training": NO}, "same", set()),
+        ({"sizes": NO}, {"backward_data": NO}, "better", {"newly_accepted"}),
+        # What the older release did not get to is compared with why it did not.
+        ({"sizes": NO}, {"forward_inference": DIES}, "worse", {"newly_failed"}),
+        ({"sizes": NO}, {"backward_data": DIES}, "mixed", {"newly_accepted", "newly_failed"}),
+        ({"sizes": NO}, {"close": DIES}, "mixed", {"newly_accepted", "newly_failed"}),
+        ({"sizes": SHORT}, {"build": DIES}, "worse", {"newly_failed"}),
+        ({"sizes": SHORT}, {}, "better", {"no_longer_out_of_memory"}),
+        ({"forward_training": NO}, {"forward_inference": DIES}, "worse", {"newly_failed"}),
+        ({"forward_inference": NO}, {"forward_training": SHORT}, "mixed",
+         {"newly_accepted", "newly_out_of_memory"}),
+        # A crash that comes later is a crash.
+        ({"build": DIES}, {"backward_weights": DIES}, "same", set()),
+        ({"build": DIES}, {"close": DIES}, "same", set()),
+        ({"backward_weights": DIES}, {"build": DIES}, "worse", {"newly_failed"}),
+        ({"build": DIES}, {}, "better", {"no_longer_failed"}),
+        ({"build": DIES}, {"build": NO}, "better", {"no_longer_failed"}),
+        ({}, {"close": DIES}, "worse", {"newly_failed"}),
+        ({"close": DIES}, {}, "better", {"no_longer_failed"}),
+        # Not tried on one side for a reason of our own.
+        ({}, {"backward_weights": OUT}, "inconclusive", set()),
+        (dict.fromkeys(STAGES, OUT), dict.fromkeys(STAGES, OUT), "inconclusive", set()),
+    ],
+)  # fmt: skip
+def test_stages_are_compared_by_what_becomes_of_each_pass(
+    old: dict[str, str], new: dict[str, str], word: Word, changes: set[str]
+) -> None:
+    found = evidence_of_stages(staged(**old), staged(**new), source_of("stages"))
+    assert (found.word, set(found.counts)) == (word, changes)
+    assert (found.compared, found.unanswered) == ((0, 1) if OUT in {*new.values()} else (1, 0))
+
+
+def test_a_call_that_refused_before_is_named_beside_one_that_fails_now() -> None:
+    found = evidence_of_stages(
+        staged(sizes=NO), staged(forward_inference=DIES), source_of("stages")
+    )
+    (finding,) = found.findings
+    assert finding.call == "cudnnRNNForward"
+    assert finding.before == "cudnnGetRNNTempSpaceSizes: NOT_SUPPORTED"
+    assert (finding.after, finding.values["stage"]) == ("failed", "forward_inference")
+
+
+def drifted(verdict: str, a: str = "passed", b: str = "passed") -> dict[str, Any]:
+    return {"name": "one", "problem": "seed=1", "verdict": verdict, "outcome_a": a, "outcome_b": b}
+
+
+@pytest.mark.parametrize(
+    ("rows", "word", "told"),
+    [
+        ([drifted("same")], "same", (1, 0)),
+        ([drifted("not_told")], "inconclusive", (0, 1)),
+        ([drifted("same"), drifted("not_compared", NO, NO)], "same", (1, 0)),
+        # A pass that crashes on the newer side says nothing of its bits, nor does one whose weights
+        # are not the same.
+        ([drifted("same"), drifted("not_compared", b=DIES)], "inconclusive", (0, 1)),
+        ([drifted("not_compared", a=NO)], "inconclusive", (0, 1)),
+        ([drifted("same"), drifted("not_compared")], "inconclusive", (0, 1)),
+    ],
+)
+def test_bits_that_one_side_does_not_have_are_not_the_same(
+    rows: list[dict[str, Any]], word: Word, told: tuple[int, int]
+) -> None:
+    found = evidence_of_drift(rows, source_of("drift"))
+    assert (found.word, (found.compared, found.unanswered)) == (word, told)
+    (line,) = (r for r in judged_alone("drift.changed", found))
+    assert line.word == ("passed" if word == "same" else "inconclusive")
+
+
+def judged_alone(key: str, found: Evidence) -> list[Requirement]:
+    """A gate of one line on one source."""
+    question = "accuracy" if found.part == "drift" else found.part
+    others = [Verdict(q, "not_measured") for q in QUESTIONS if q != question]
+    gate = Gate("g", {"time.slower": Rule("none"), key: Rule("any")})
+    return judge(gate, [verdict_of(question, [found]), *others], None)
+
+
+def times(verdict: str, a: str = "passed", b: str = "passed") -> dict[str, Any]:
+    shared = {"name": "one", "problem": "seed=1", "reason": None}
+    numbers = dict.fromkeys(("median_a_s", "median_b_s", "ratio_high"))
+    return {**shared, **numbers, "verdict": verdict, "outcome_a": a, "outcome_b": b}
+
+
+@pytest.mark.parametrize(
+    ("rows", "word", "told"),
+    [
+        ([times("same")], "same", (1, 0)),
+        ([times("faster")], "better", (1, 0)),
+        ([times("same"), times("same", b=DIES)], "inconclusive", (1, 1)),
+        ([times("faster", b=OUT)], "inconclusive", (0, 1)),
+        ([times("slower", b=DIES)], "worse", (0, 1)),
+        ([times("not_compared", b=SHORT)], "inconclusive", (0, 1)),
+        ([times("not_compared", NO, NO), times("same")], "same", (1, 0)),
+    ],
+)
+def test_what_crashes_in_some_of_the_processes_is_not_as_fast_as_before(
+    rows: list[dict[str, Any]], word: Word, told: tuple[int, int]
+) -> None:
+    found = evidence_of_time(rows, source_of("time"))
+    assert (found.word, (found.compared, found.unanswered)) == (word, told)
+    (line,) = (r for r in judged_alone("time.inconclusive", found))
+    assert line.word == ("inconclusive" if told[1] else "passed")
+
+
+def test_what_was_not_timed_is_open_where_only_noise_is_asked_for() -> None:
+    cut = replace(evidence_of_time([times("same")], source_of("time")), left=1, why_left="the end")
+    (line,) = judged_alone("time.inconclusive", cut)
+    assert (line.word, line.why) == ("inconclusive", "the end")
+
+
+@pytest.mark.parametrize(
+    ("not_held", "incomplete", "left"),
+    [({}, 0, 0), ({}, 1, 0), ({}, 2, 2), ({"rnnDesc is NULL": 3}, 0, 3), ({"old": 3}, 2, 5)],
+)
+def test_calls_of_a_log_that_cannot_be_read_are_no_pass(
+    not_held: dict[str, int], incomplete: int, left: int
+) -> None:
+    read = replayed((["SUCCESS"], ["SUCCESS"]))
+    read.recording.not_held.update(not_held)
+    read.recording.incomplete = incomplete
+    found = evidence_of_log(read, [])
+    assert (found.compared, found.left, found.word) == (1, left, "inconclusive" if left else "same")
+    assert gated(default_gate(True), found)[0] == ("inconclusive" if left else "passed")
+    told = "; ".join([found.why_left, *found.notes])
+    assert all(f"{n} x {why}" in told for why, n in not_held.items())
+    assert (f"{incomplete} x cut or torn" in told) == bool(incomplete)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,12 +71,13 @@ def asked(
 
 @pytest.fixture
 def take(emulate: Made, tmp_path: Path) -> Take:
-    """A part on two emulated releases with these settings."""
+    """A part on two emulated releases with these settings, in a folder of its own."""
+    folders = (tmp_path / f"out{i}" for i in count())
 
     def run(
         part: Part, old: Settings, new: Settings, **more: Any
     ) -> tuple[PartRun, Evidence | None]:
-        request = asked((emulate(**old), emulate(**new)), tmp_path / "out", **more)
+        request = asked((emulate(**old), emulate(**new)), next(folders), **more)
         return take_part(part, request, 600)[:2]
 
     return run
@@ -111,6 +113,14 @@ PLANTED: list[tuple[Part, Settings, Settings, str, dict[str, int], str]] = [
     ),
     ("stages", REFUSES, {}, "better", {"newly_accepted": 1}, "validity.newly_refused any passed"),
     ("stages", CRASHES, {}, "better", {"no_longer_failed": 1}, "validity.newly_failed any passed"),
+    (
+        "stages",
+        {"fault": "status:NOT_SUPPORTED@cudnnGetRNNTempSpaceSizes:*"},
+        {"fault": "crash@cudnnRNNForward:*"},
+        "worse",
+        {"newly_failed": 1},
+        "validity.newly_failed any failed",
+    ),
     ("time", {}, {}, "same", {}, "time.slower 2% passed"),
     ("time", {}, {"slower": 1.1}, "worse", {"slower": 1}, "time.slower 9% failed"),
     ("time", {"slower": 1.1}, {}, "better", {"faster": 1}, "time.slower 2% passed"),
@@ -258,6 +268,7 @@ def test_what_the_host_told_of_a_log_is_not_told_twice(take: Take) -> None:
     _, found = take("stages", {}, REFUSES, scope="log", times={words: 7}, known=known)
     assert found is not None
     assert (found.word, found.scope, dict(found.counts)) == ("same", "log", {})
+    assert found.notes == ["1 changed as on the host, which is told there"]
     _, told = take("stages", {}, REFUSES, scope="log", times={words: 7})
     assert told is not None
     assert [(f.times, f.name) for f in told.findings] == [(7, None)]
@@ -313,6 +324,37 @@ def test_a_part_without_time_does_not_begin_and_keeps_what_is_there(
     run, found, _ = take_part("accuracy", request, 0)
     assert found is not None
     assert (run.state, run.why, found.word) == ("complete", "", "same")
+
+
+def test_sizes_that_are_there_stay_where_the_time_is_shorter(
+    emulate: Made, tmp_path: Path, late: SimpleNamespace
+) -> None:
+    problems = chosen("padded", "packed")
+    request = asked((emulate(), emulate()), tmp_path / "out", problems)
+    tables = [tmp_path / "out" / "memory" / side / "memory.parquet" for side in ("old", "new")]
+
+    def weighed(share_s: float) -> tuple[int, str, list[int]]:
+        run, found, _ = take_part("memory", request, share_s)
+        assert found is not None
+        return run.done, found.word, [table.stat().st_mtime_ns for table in tables]
+
+    assert weighed(1e-9)[:2] == (1, "inconclusive")
+    assert weighed(600)[:2] == (2, "same")
+    before = weighed(600)
+    assert weighed(1e-9) == before
+    # Of more problems what there is time for is less than what is there.
+    more = replace(request, problems=chosen("padded", "packed", "dropped"))
+    run, _, _ = take_part("memory", more, 1e-9)
+    assert (run.done, run.state) == (2, "out_of_time")
+
+
+def test_what_another_run_left_in_a_folder_says_nothing(emulate: Made, tmp_path: Path) -> None:
+    request = asked((emulate(), emulate()), tmp_path / "out")
+    take_part("determinism", request, 600)
+    other = replace(request, repeating=RepeatOptions(3, ("same_objects",)))
+    run, found, _ = take_part("determinism", other, 600)
+    assert (run.state, run.done, found) == ("stopped", 0, None)
+    assert "holds another run" in run.why
 
 
 def test_a_budget_is_handed_on_from_part_to_part() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 
 import pyharness
 from pyharness.api import diffing, upgrading
+from pyharness.api.upgrade_problems import lasting
 from pyharness.releases import Release
 from pyharness.spec.axes import parse_values
 from pyharness.spec.calls import all_axes
@@ -154,7 +156,7 @@ def test_a_call_that_is_gone_and_one_that_came(
     back = run("upgrade", *sides[::-1], *common, "--out", tmp_path / "back", "--json")
     assert (back.code, verdict(back)[1]["validity"]) == (0, "better")
     gate = tmp_path / "g.toml"
-    gate.write_text('validity.call_removed = "none"\n')
+    gate.write_text('\ufeffvalidity.call_removed = "none"\n')  # as some editors begin a file
     said = run("upgrade", *sides, *common, "--out", tmp_path / "there", "--gate", gate)
     assert said.code == 0
     assert said.out.splitlines()[1] == PASSED
@@ -206,7 +208,7 @@ def test_what_cannot_be_asked_is_inconclusive(
     words = ["upgrade", fake, fake, *DATA, "--maps", folder, "--out", tmp_path / "u", "--log", log]
     said = run(*words)
     assert said.code == 4
-    told = f"INCONCLUSIVE: 1 of 1 problems of {log} cannot be told."
+    told = f"INCONCLUSIVE: validity: 1 of 1 problems of {log} cannot be told."
     assert told in " ".join(said.out.split())
     assert "Not compared, because a call cannot be made: 1" in said.out
     data, found = verdict(run(*words, "--json"))
@@ -230,6 +232,44 @@ def test_the_same_upgrade_again_maps_nothing_and_another_is_refused(
     assert "holds the upgrade of other releases, problems or logs" in other.err
     side = run("diff", out, fake, *DATA)
     assert (side.code, "not a map" in side.err) == (2, True)
+
+
+def test_a_folder_that_is_called_like_a_release_is_not_taken_for_it(
+    run: Run, fake: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("map", "--cudnn", fake, "--preset", "clip", "--out", OLD).code == 0
+    said = run("upgrade", OLD, fake, "--preset", "clip", "--maps", folder, "--out", "u", "--json")
+    data, _ = verdict(said)
+    assert data["release_a"] == f"{OLD}+cu12"
+    assert data["questions"][0]["evidence"][0]["counts"]  # it is not the fake against itself
+
+
+def test_a_full_disk_is_told_and_the_same_command_goes_on(
+    run: Run, fake: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, write = tmp_path / "u", Path.write_text
+    words = ["upgrade", fake, fake, *DATA, "--maps", folder, "--out", out, "--json"]
+
+    def full(path: Path, *args: Any) -> int:
+        if "upgrade.json" in path.name:
+            write(path, "{")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        said = run(*words)
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f"error: {out} cannot take more data: No space left on device\n")
+    assert json.loads((out / "run.json").read_text())["state"] == "running"
+    assert not list(out.rglob("*.part"))
+    assert not (out / "upgrade.json").exists()
+    (out / "report.md").write_text("the report of an earlier call")
+    again = run(*words)
+    assert (again.code, verdict(again)[1]["validity"]) == (0, "same")
+    assert json.loads((out / "run.json").read_text())["state"] == "complete"
+    assert not (out / "report.md").exists()  # it is written behind the verdict, here by nobody
 
 
 def test_a_real_upgrade(run: Run, folder: Path, tmp_path: Path) -> None:
@@ -272,7 +312,10 @@ def test_a_release_that_the_gpu_cannot_run_is_no_pass(
     said = run(*words, tmp_path / "there")
     data, found = verdict(said)
     assert (said.code, data["gate"]["word"]) == (4, "inconclusive")
-    assert found == {"validity": "same", **dict.fromkeys(MEASURED_ELSEWHERE, "not_measured")}
+    # The host alone is not all: what was to run on the GPU is open.
+    elsewhere = dict.fromkeys(MEASURED_ELSEWHERE, "not_measured")
+    assert found == {"validity": "inconclusive", **elsewhere}
+    assert [e["word"] for e in data["questions"][0]["evidence"]] == ["same", "inconclusive"]
     assert {p["state"] for p in data["parts"]} == {"stopped"}
     assert {q["why"] for q in data["questions"][1:]} == {p["why"] for p in data["parts"][1:5]}
     left_out = run(*words, tmp_path / "left-out", "--no-device")
@@ -328,6 +371,17 @@ def test_what_cannot_be_done(
     assert message in said.err
     assert hint in said.err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_repeats_a_line_means_the_same_release_on_another_day(
+    cudnn: Callable[[str], Release],
+) -> None:
+    side = cudnn(NEW)
+    for text in ("latest", "9.13.0", side.name):
+        assert lasting(side, text) == side.name == f"{NEW}+cu12"
+    assert lasting(side, NEW) == NEW
+    assert lasting(side, "installed") == str(side.path)
+    assert lasting(side, "./libcudnn.so.9") == "./libcudnn.so.9"
 
 
 def test_releases_that_are_none(run: Run, fake: Path, tmp_path: Path) -> None:

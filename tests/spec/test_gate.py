@@ -62,6 +62,15 @@ def test_what_a_gpu_is_asked(text: str, key: str, rule: Rule) -> None:
     assert (gate.rules[key], gate.written) == (rule, {key})
 
 
+@pytest.mark.parametrize(
+    "text", ["x = " + "[" * 5_000, "x = " + "1" * 5_000, "x = 2020-99-99", "[[[", "\0"]
+)
+def test_what_is_no_toml_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^g\.toml ") as caught:
+        parse_gate(text, "g.toml", with_log=True)
+    assert caught.value.exit_code == 2
+
+
 def test_no_less_time_can_be_asked_for_than_counts_as_the_same() -> None:
     least = f"{100 * MARGIN:g}%"
     assert parse_gate(f'time.slower = "{least}"', "g", False).rules["time.slower"].limit == MARGIN
@@ -102,6 +111,7 @@ def test_an_unknown_key_is_told_the_known_ones(text: str, message: str) -> None:
         ('memory.grown = "any"', "cannot be 'any'", '"0%" to "1000%"'),
         ('repeatability.lost = "log"', "cannot be 'log'", '"any", "none"'),
         ("validity.newly_refused = log", "g.toml is no TOML", "validity.newly_refused ="),
+        ('time.slower = "3%"\n"time.slower" = "50%"', "time.slower is given twice", "leave one"),
     ],
 )
 def test_a_value_that_no_gate_has(text: str, message: str, hint: str) -> None:
