@@ -27,6 +27,7 @@ from pyharness.spec.stage_results import StageResult
 
 MOST_BREAKS = 2  # of a problem, on either side: then no later process is risked for it
 MOST_REFUSALS = 2  # of a pass that both sides took at first: one may be an accident
+_AT_FIRST = 0.25  # of the budget, for the first block: nothing is warm yet, and it is the slowest
 _SIDES = 2  # that take turns from the first process on
 _ROOM = 0.95  # of the budget that is given away: a process may take longer than those before it
 _ONE_READING = 1e-9  # samples nearer than this, relative, are one: what a division leaves over
@@ -118,7 +119,8 @@ class Plan:
         if len(done) >= self.processes:
             return None
         if not done:
-            return Wanted(self.problems, self.budget_s / self.processes)
+            share = max(1 / self.processes, _AT_FIRST / self.block)
+            return Wanted(self.problems, share * self.budget_s)
         if len(done) % self.block == 0 and not self._room(done):
             return None
         found = self._left(done)

@@ -85,11 +85,14 @@ def test_nothing_is_left_to_time() -> None:
     assert asked(PLAN, [turn("", **dict.fromkeys("abcd", refused))] * 2) is None
 
 
-def test_the_first_process_begins_nothing_behind_its_share() -> None:
-    wanted = replace(PLAN, budget_s=80).after([])
+@pytest.mark.parametrize(("processes", "share"), [(12, 1 / 12), (16, 1 / 16), (48, 1 / 16)])
+def test_the_first_process_begins_nothing_behind_its_share(processes: int, share: float) -> None:
+    wanted = replace(PLAN, budget_s=80, processes=processes).after([])
     assert wanted is not None
-    assert wanted.until_s == 80 / 16
-    # What it did not begin is out for all.
+    assert wanted.until_s == pytest.approx(80 * share)
+
+
+def test_what_the_first_process_did_not_begin_is_out_for_all() -> None:
     assert asked(replace(PLAN, budget_s=80), [turn("ab")]) == dict.fromkeys("ab", PASSES)
 
 
