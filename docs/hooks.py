@@ -29,6 +29,8 @@ SHOWN = {
     "measured/upgrade-simulation.md": "results/upgrade-simulation.md",
     "measured/walk.md": "results/walk.md",
 }
+# Their tables need the room of the page's own contents.
+WIDE = {"measured/atlas.md", "measured/explain.md", "measured/upgrade-simulation.md"}
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -67,7 +69,8 @@ def _moved(place: str, source: str) -> str:
         target = (ROOT / source).parent.joinpath(match[1]).resolve().relative_to(ROOT).as_posix()
         return f"]({'../' * place.count('/')}{homes[target]})"
 
-    return re.sub(r"\]\((?!https?:|#)([^)\s]+)\)", led, text)
+    head = "---\nhide: [toc]\n---\n" if place in WIDE else ""
+    return head + re.sub(r"\]\((?!https?:|#)([^)\s]+)\)", led, text)
 
 
 def render_commands() -> str:

@@ -80,3 +80,12 @@ def test_aligned_lines_become_a_list() -> None:
     assert module("docstrings").as_list(text) == (
         "What it does.\n\n\n- `a`: one, more\n- `b`, `c`: two\n- Returns: a frame\n\nAfter."
     )
+
+
+def test_sets_of_values_are_on_the_page_and_not_taken_for_attributes(site: Path) -> None:
+    told, shown = (
+        re.findall(r"\{[\w, ]+\}", page.read_text("utf-8"))
+        for page in (ROOT / "results" / "atlas" / "README.md", site / "measured" / "atlas.html")
+    )
+    assert len(told) > 50
+    assert [each for each in shown if each in set(told)] == told
