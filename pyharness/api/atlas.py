@@ -23,7 +23,7 @@ from pyharness.errors import HarnessError, UsageError
 from pyharness.releases.cache import find_cached, remove
 from pyharness.releases.download import fetch
 from pyharness.releases.index import Offer
-from pyharness.releases.locate import plan
+from pyharness.releases.locate import is_latest, plan
 from pyharness.releases.model import Release, parse_request, release_key
 from pyharness.space.grid import Space
 from pyharness.space.presets import build_space
@@ -76,7 +76,7 @@ def make_atlas(
     """
     space = space or atlas_space()
     for text in versions:
-        if text != "latest" and parse_request(text) is None:
+        if not is_latest(text) and parse_request(text) is None:
             raise UsageError(
                 f"{text!r} is not a version", "write 9.28.0.42, 9.28.0.42+cu13 or latest"
             )

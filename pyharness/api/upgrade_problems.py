@@ -13,7 +13,7 @@ from pyharness.api.device import device_here
 from pyharness.api.driver import driver_findable, require_driver
 from pyharness.api.onward import DeviceChoice
 from pyharness.errors import UsageError
-from pyharness.releases.locate import INSTALLED, LATEST
+from pyharness.releases.locate import INSTALLED, is_latest
 from pyharness.releases.model import Release, parse_request
 from pyharness.space.problems import NamedProblem, ProblemSet, build_problems
 from pyharness.spec.recording import Recording
@@ -77,7 +77,7 @@ def lasting(side: Release, text: str) -> str:
     """A text for a release that means the same one on another day, in what repeats a line."""
     if text == INSTALLED:
         return str(side.path)
-    versions = text == LATEST or parse_request(text) is not None
+    versions = is_latest(text) or parse_request(text) is not None
     return side.name if versions and text != side.version else text
 
 

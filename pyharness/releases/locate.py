@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -27,8 +28,9 @@ INSTALLED = "installed"
 LATEST = "latest"
 FORMS = (
     "a release is a version (9.28.0.42), a version with its CUDA (9.28.0.42+cu13), the path of a "
-    f"libcudnn.so.N, {INSTALLED} or {LATEST}"
+    f"libcudnn.so.N, {INSTALLED}, {LATEST} or {LATEST}+cu12"
 )
+_NEWEST = re.compile(rf"{LATEST}(?:\+cu(?P<cuda>[0-9]+))?")
 
 
 class _Named(Protocol):
@@ -69,7 +71,7 @@ def resolve(
         release = newest_installed()
         check_library(release.path, required)
         return release
-    if text == LATEST or parse_request(text) is not None:
+    if is_latest(text) or parse_request(text) is not None:
         planned = plan(text, allow_fetch=allow_fetch, full=full)
         return (
             fetch(planned, full=full, progress=progress) if isinstance(planned, Offer) else planned
@@ -84,29 +86,41 @@ def resolve(
     )
 
 
+def is_latest(text: str) -> bool:
+    """Whether the newest release is asked for, of all or for a CUDA: latest, latest+cu12."""
+    return _NEWEST.fullmatch(text) is not None
+
+
 def plan(text: str, *, allow_fetch: bool = True, full: bool = False) -> Release | Offer:
     """What a version, or latest, comes to: a release that is here, or what would be fetched.
 
     Raises  UsageError for an unknown or ambiguous version, and for what is no version; HarnessError
             if the index is needed and cannot be asked.
     """
-    if text == LATEST:
-        return _newest(allow_fetch, full)
+    if newest := _NEWEST.fullmatch(text):
+        cuda = newest["cuda"]
+        return _newest(None if cuda is None else int(cuda), allow_fetch, full)
     request = parse_request(text)
     if request is None:
         raise UsageError(f"{text!r} is not a version", "write 9.28.0.42, 9.28.0.42+cu13 or latest")
     return _by_version(text, *request, allow_fetch=allow_fetch, full=full)
 
 
-def _newest(allow_fetch: bool, full: bool) -> Release | Offer:
-    usable = [entry for entry in list_cached() if entry.full or not full]
+def _newest(cuda_major: int | None, allow_fetch: bool, full: bool) -> Release | Offer:
+    usable = [
+        e for e in list_cached() if (e.full or not full) and cuda_major in (None, e.cuda_major)
+    ]
     try:
         offers = _offers(allow_fetch)
     except HarnessError:
         if usable:
             return usable[-1].release()
         raise
-    newest = [offer for offer in offers if not offer.yanked][-1:] or offers[-1:]
+    fitting = [offer for offer in offers if cuda_major in (None, offer.cuda_major)]
+    if not fitting:
+        known = ", ".join(f"{LATEST}+cu{major}" for major in sorted({o.cuda_major for o in offers}))
+        raise UsageError(f"the index offers no cuDNN for CUDA {cuda_major}", f"allowed: {known}")
+    newest = [offer for offer in fitting if not offer.yanked][-1:] or fitting[-1:]
     return newest[0]
 
 

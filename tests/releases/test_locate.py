@@ -83,6 +83,18 @@ def test_latest_is_the_newest_of_the_index_and_offline_of_the_cache(index, monke
     assert resolve("latest").version == "9.10.0.56"
 
 
+def test_latest_of_a_cuda_leaves_the_releases_of_others_out(index, monkeypatch) -> None:
+    index.add_cudnn("9.10.0.56")
+    index.add_cudnn("9.11.0.98", 13)
+    assert resolve("latest").name == "9.11.0.98+cu13"
+    assert resolve("latest+cu12").name == "9.10.0.56+cu12"
+    with pytest.raises(UsageError, match="no cuDNN for CUDA 14") as caught:
+        resolve("latest+cu14")
+    assert caught.value.hint == "allowed: latest+cu12, latest+cu13"
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple/")
+    assert resolve("latest+cu12").name == "9.10.0.56+cu12"  # of the cache
+
+
 @pytest.mark.parametrize("text", ["9.26.0.51", "latest"])
 def test_an_index_without_cudnn_is_told_as_such(index, text: str) -> None:
     with pytest.raises(HarnessError, match="offers no cuDNN for this machine") as caught:
