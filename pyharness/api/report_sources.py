@@ -113,15 +113,28 @@ def read_sources(folders: Sequence[Path], progress: Progress = silent) -> list[S
         progress("reading", place, len(folders))
         here = list(_below(folder, str(folder), _DEPTH))
         if not here:
-            what = "holds no result of pyharness" if folder.is_dir() else "is no folder"
-            raise UsageError(
-                f"{folder} {what}",
-                f"give a folder that a command has written: of kind {', '.join(KINDS)}",
-            )
+            raise _no_result(folder)
         for path, title in here:
             if path.resolve() not in found:
                 found[path.resolve()] = _read(path, title)
     return list(found.values())
+
+
+def _no_result(folder: Path) -> UsageError:
+    """What a folder is instead of one that a report is of."""
+    hint = f"give a folder that a command has written: of kind {', '.join(KINDS)}"
+    if not folder.is_dir():
+        return UsageError(f"{folder} is no folder", hint)
+    if (folder / "report.json").is_file():
+        return UsageError(
+            f"{folder} holds a report, no results", "give the folders that it was made of"
+        )
+    if any(folder.glob("*.parquet")):
+        return UsageError(
+            f"{folder} holds tables, but no {RUN} that says of what",
+            "its run did not come so far, or it was moved: make it again",
+        )
+    return UsageError(f"{folder} holds no result of pyharness", hint)
 
 
 def _below(folder: Path, title: str, depth: int) -> Iterator[tuple[Path, str]]:
@@ -130,7 +143,7 @@ def _below(folder: Path, title: str, depth: int) -> Iterator[tuple[Path, str]]:
         there = [p.name for p in folder.iterdir() if not p.name.startswith(".")]
     except OSError:
         return
-    names = sorted(there, key=_older_first)
+    names = sorted(there, key=older_first)
     if any(name in names for name in (RUN, DIFF, ATLAS, AUDIT)):
         yield folder, title
     for name in names:
@@ -138,7 +151,7 @@ def _below(folder: Path, title: str, depth: int) -> Iterator[tuple[Path, str]]:
             yield from _below(folder / name, f"{title}/{name}", depth - 1)
 
 
-def _older_first(name: str) -> tuple[bool, list[tuple[int, str]]]:
+def older_first(name: str) -> tuple[bool, list[tuple[int, str]]]:
     """The order of folders: 9.9.0 before 9.12.0, and old before new."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
     return name == "new", [(int(p), "") if p.isdecimal() else (-1, p) for p in parts]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pyharness.api import plotting
 from pyharness.api.accepted import COLUMNS, ROWS, axes_of, cells_of, map_grids
 from pyharness.api.plotting import charts_of, write_chart, write_plots
 from pyharness.errors import HarnessError, UsageError
@@ -63,6 +65,52 @@ def test_the_parts_of_an_upgrade_are_drawn_together(tmp_path: Path) -> None:
     assert {p["group"] for p in points(charts["memory"])} == {"training, 9.12", "training, 9.13"}
 
 
+def test_two_libraries_of_one_name_are_two_sides_the_old_one_first(tmp_path: Path) -> None:
+    sides = {side: {"name": "9.28.0", "path": f"/{side}/libcudnn.so.9"} for side in ("old", "new")}
+    write_json(
+        tmp_path / "run.json",
+        {"kind": "upgrade", "release": {**sides["old"], "against": sides["new"]}},
+    )
+    for side, own in sides.items():
+        # Who weighs asks no library for its name.
+        called = {"memory": own["path"], "stages": own["name"]}
+        for part, table in (("memory", "memory"), ("stages", "stages")):
+            rows = [{**row, "release": called[part]} for row in every(1)[table]]
+            (tmp_path / part).mkdir(exist_ok=True)
+            folder = folder_of(tmp_path / part / side, part, **{table: rows})
+            release = {**own, "name": called[part]}
+            write_json(folder / "run.json", {"kind": part, "release": release})
+    charts = charts_of(tmp_path)
+    groups = list(dict.fromkeys(p["group"] for p in points(charts["memory"])))
+    assert groups == ["training, 9.28.0 (a)", "training, 9.28.0 (b)"]
+    assert {p["panel"] for p in points(charts["stages"])} == {"9.28.0 (a)", "9.28.0 (b)"}
+
+
+def _raises(_: object) -> None:
+    raise KeyError("planted")
+
+
+def _is_refused(_: object) -> SimpleNamespace:
+    """A chart that is built, but that cannot be drawn."""
+    return SimpleNamespace(to_dict=lambda: {"planted": 1})
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"), [(_raises, "KeyError: 'planted'"), (_is_refused, "ValueError: ")]
+)
+def test_one_chart_that_cannot_be_drawn_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Any, said: str
+) -> None:
+    monkeypatch.setitem(plotting._TABLES, "stages", {"stages": broken})
+    rows = every(1)
+    folder = folder_of(tmp_path / "a", "bench", **{t: rows[t] for t in ("stages", "memory")})
+    plots = write_plots(folder)
+    assert {path.stem for path in plots.paths} == {"memory"}
+    assert all(path.is_file() for path in plots.paths)
+    assert plots.failed.keys() == {"stages"}
+    assert plots.failed["stages"].startswith(said)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "{}"])
 def test_a_folder_that_is_none(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match="no result folder"):
@@ -73,7 +121,7 @@ def test_a_folder_that_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_a_kind_without_a_picture_has_none(tmp_path: Path) -> None:
-    assert write_plots(folder_of(tmp_path, "replay")) == []
+    assert write_plots(folder_of(tmp_path, "replay")).paths == []
     assert not (tmp_path / "plots").exists()
 
 

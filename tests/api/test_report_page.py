@@ -20,6 +20,7 @@ from tests.api.report_browser import BROWSERS, FOUND, Opened
 
 OLD, NEW = "9.12.0.46+cu12", "9.13.0.50+cu12"
 LARGE = 10_000
+PAPER = 688  # pixels of an A4 page between its margins
 AUDIT = Path(__file__).with_name("report_audit.js").read_text("utf-8")
 
 pytestmark = pytest.mark.skipif(
@@ -219,6 +220,44 @@ def test_print_leaves_out_what_paper_cannot_do(opened: Callable[..., Opened]) ->
         assert not page.locator(gone).first.is_visible(), gone
     for there in ("#verdict", "#validity .maps", "#accuracy table", ".chart svg", ".command code"):
         assert page.locator(there).first.is_visible(), there
+
+
+def test_paper_is_light_and_no_table_is_wider(opened: Callable[..., Opened]) -> None:
+    page = opened(color_scheme="dark", viewport={"width": PAPER, "height": 900}).page
+    page.emulate_media(media="print")
+    fills = (
+        "[...document.querySelectorAll('.cell')].map((c) => getComputedStyle(c).backgroundColor)"
+    )
+    found = set(page.evaluate(fills))
+    assert "rgb(241, 243, 245)" in found  # no share, on a light page
+    assert "rgb(34, 39, 46)" not in found
+    assert not page.locator("th.repeat").first.is_visible()
+    right = "[...document.querySelectorAll('table, svg')].filter((n) => n.checkVisibility())"
+    assert page.evaluate(f"Math.max(...{right}.map((n) => n.getBoundingClientRect().right))") <= (
+        PAPER
+    )
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_command_is_copied_without_scrolling(opened: Callable[..., Opened], width: int) -> None:
+    page = opened(viewport={"width": width, "height": 900}).page
+    ends = page.evaluate(
+        "[...document.querySelectorAll('.table .repeat button')].map((b) => "
+        "[b.getBoundingClientRect().right, b.closest('.scroll').getBoundingClientRect().right])"
+    )
+    assert ends
+    assert all(own <= box for own, box in ends)
+
+
+def test_a_chart_that_fails_in_the_page_is_told(opened: Callable[..., Opened]) -> None:
+    here = opened()
+    text = here.page.evaluate(
+        "(async () => { const box = document.querySelector('.chart'); const own = vegaEmbed;"
+        "window.vegaEmbed = async () => { throw new Error('planted'); };"
+        "await drawChart(box).catch((error) => { notDrawn(box, error); });"
+        "window.vegaEmbed = own; return box.textContent; })()"
+    )
+    assert text == "Not drawn: planted"
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])

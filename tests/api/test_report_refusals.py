@@ -30,10 +30,18 @@ def _without_verdict(folder: Path) -> None:
     (folder / "run.json").write_text(json.dumps({**told, "state": "interrupted"}), "utf-8")
 
 
+def _emptied(folder: Path) -> Path:
+    for path in folder.iterdir():
+        path.unlink()
+    return folder
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda f: (f / "run.json").unlink(), "holds no result of pyharness"),
+        (lambda f: (f / "run.json").unlink(), "holds tables, but no run.json"),
+        (_emptied, "holds no result of pyharness"),
+        (lambda f: (_emptied(f) / "report.json").write_text("{}", "utf-8"), "holds a report"),
         (lambda f: (f / "run.json").write_text("{", "utf-8"), "run.json cannot be read"),
         (lambda f: (f / "run.json").write_text("[]", "utf-8"), "run.json cannot be read"),
         (lambda f: (f / "run.json").write_text('{"kind": "bench"}', "utf-8"), "has no"),

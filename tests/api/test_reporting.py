@@ -212,7 +212,7 @@ def test_accuracy_nearest_to_its_limit_first(tmp_path: Path) -> None:
     ("word", "headline"),
     [
         ("failed", "By the gate: 12 problems newly refused."),
-        ("passed", "Nothing is worse by the gate; 4 questions of 5 not measured."),
+        ("passed", "Nothing is worse by the gate; 4 of 5 questions are not measured."),
     ],
 )
 def test_a_verdict_stands_on_top(tmp_path: Path, word: str, headline: str) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
+from pyharness.api import plotting
 from pyharness.releases import Release
 from tests.cli import test_main
 from tests.cli.test_main import Run
@@ -53,6 +56,22 @@ def test_memory_draws_into_its_folder(run: Run, tmp_path: Path) -> None:
     text = "".join(ElementTree.parse(out / "plots" / "memory.svg").getroot().itertext())
     assert "predicted by formula" in text
     assert "batch size" in text
+
+
+def test_a_picture_that_cannot_be_drawn_is_a_warning(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise KeyError("planted")
+
+    monkeypatch.setitem(plotting._TABLES, "memory", {"memory": broken})
+    said = run("memory", "hidden_size=64", "--out", tmp_path / "m", "--plots", "--json")
+    assert (said.code, said.err) == (
+        0,
+        f"nothing in {tmp_path / 'm'} can be drawn\n"
+        "warning: the picture memory could not be drawn: KeyError: 'planted'\n",
+    )
+    assert len(json.loads(said.out)["problems"]) == 2
 
 
 def test_where_there_is_no_folder_or_no_picture(run: Run, fake: Path, tmp_path: Path) -> None:

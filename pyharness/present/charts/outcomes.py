@@ -16,6 +16,7 @@ from pyharness.present.charts.parts import (
     problem_labels,
     short_labels,
     titled,
+    told_apart,
 )
 from pyharness.present.charts.theme import BAD, GOOD, SOME, UNKNOWN
 from pyharness.spec.repeatability import CONDITIONS, NOT_REPEATABLE, NOT_TRIED, REPEATABLE
@@ -158,7 +159,8 @@ def drift_chart(rows: Sequence[Row], *, title: str | None = None) -> alt.TopLeve
     rows = [row for row in rows if row["buffer"] is not None]
     if not rows:
         return message_chart(own, title, "no tensor was compared")
-    own = f"Bits of {rows[0]['release_b']} beside {rows[0]['release_a']}"
+    old, new = told_apart(rows[0]["release_a"], rows[0]["release_b"])
+    own = f"Bits of {new} beside {old}"
     labels = problem_labels(rows)
     ranked = sorted(distinct(r["problem"] for r in rows), key=_most(rows), reverse=True)
     problems, note = capped(ranked, "problem", which="most drifted")

@@ -26,6 +26,11 @@ SECONDS = "format(datum.value, '~s') + 's'"  # 10µs, 2ms
 _CELLS = tuple(c.name for c in (*AXIS_COLUMNS, *RUN_COLUMNS))
 
 
+def told_apart(old: str, new: str) -> tuple[str, str]:
+    """The names of two releases; (a) and (b) where both call themselves alike."""
+    return (old, new) if old != new else (f"{old} (a)", f"{new} (b)")
+
+
 def data_of(rows: Sequence[Row]) -> alt.InlineData:
     """Rows as a chart's own data."""
     import altair as alt  # noqa: PLC0415 - slow, and only for pictures

@@ -20,6 +20,7 @@ from pyharness.present.report.results import (
     drift_section,
     equivalences_section,
 )
+from pyharness.present.report.sides import library_names
 from pyharness.present.report.timing import time_section
 from pyharness.present.report.validity import validity_section
 from pyharness.present.report.verdict import (
@@ -89,8 +90,9 @@ def _title(sources: Sequence[Source]) -> str:
     for kind in ("upgrade", "diff"):
         for source in sources:
             if source.kind == kind:
-                return f"cuDNN {' → '.join(releases(source))}"
-    names = list(dict.fromkeys(name for s in sources for name in releases(s)))
+                return f"cuDNN {' → '.join(releases(source, {}))}"
+    called = library_names(sources)
+    names = list(dict.fromkeys(name for s in sources for name in releases(s, called)))
     if len(names) > 4:
         return f"cuDNN {names[0]} … {names[-1]}, {len(names)} releases"
     return f"cuDNN {', '.join(names)}" if names else "cuDNN RNN results"

@@ -49,7 +49,13 @@ def _section(section: Section) -> dict[str, Any]:
         "emulated": section.emulated,
         "lead": list(section.lead),
         "steps": [
-            {"heading": s.heading, "tone": s.tone, "what": s.what, "conditions": list(s.conditions)}
+            {
+                "heading": s.heading,
+                "tone": s.tone,
+                "what": s.what,
+                "conditions": list(s.conditions),
+                "parts": list(s.parts),
+            }
             for s in section.steps
         ],
         "tables": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from math import copysign, isfinite, isnan
@@ -12,11 +12,12 @@ from sys import float_info
 from typing import Any
 
 from pyharness.present.report.machines import moment
-from pyharness.present.report.model import REPEAT, Report, Row, Section, Table
+from pyharness.present.report.model import REPEAT, Column, Report, Row, Section, Table
 from pyharness.present.report.words import SYMBOLS, stamp, tone, words
 
 _PAGE = 15  # rows that a table shows at once
 _MOST_CONDITIONS = 12
+_LONG = 48  # letters of a label that need room
 _SCRIPTS = ("page.js", "explorer.js")
 
 
@@ -151,11 +152,18 @@ def _table_data(table: Table) -> dict[str, Any]:
 
     return {
         "columns": [
-            {"title": c.title, "kind": c.kind, "look": f"{c.kind} {c.key}"} for c in columns
+            {"title": c.title, "kind": c.kind, "look": _look(c, table.rows)} for c in columns
         ],
         "rows": [list(cells(row)) for row in table.rows],
         "repeat": repeat if any(repeat) else None,
     }
+
+
+def _look(column: Column, rows: Sequence[Row]) -> str:
+    """The classes of a column's cells: what has long texts is not to be narrow."""
+    texts = (str(row.get(column.key) or "") for row in rows)
+    long = column.key == "label" and any(len(text) > _LONG for text in texts)
+    return f"{column.kind} {column.key}{' long' if long else ''}"
 
 
 def _sortable(value: Any) -> Any:

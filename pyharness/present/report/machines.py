@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyharness.present.report.model import REPEAT, Column, Row, Section, Source, Table
-from pyharness.present.report.sides import typed
+from pyharness.present.report.sides import library_names, told_releases, typed
 from pyharness.present.report.verdict import diff_command
 from pyharness.present.report.words import words
 from pyharness.present.units import binary_text
@@ -43,7 +43,8 @@ def machine_section(sources: Sequence[Source]) -> Section:
         for s in sources
         if s.kind != "upgrade" and state_of(s) not in FINISHED
     ]
-    tables = [Table("Folders", folders, [_folder(s) for s in sources])]
+    called = library_names(sources)
+    tables = [Table("Folders", folders, [_folder(s, called) for s in sources])]
     tables.append(Table("Machines", facts, list(machines.values())))
     if environment := list(_environment(sources)):
         names = [Column("name", "variable", kind="code"), Column("value", "value", kind="code")]
@@ -80,32 +81,27 @@ def _devices(source: Source) -> list[Mapping[str, Any]]:
     return [d for d in (run.get("device"), *(run.get("devices") or ())) if d]
 
 
-def releases(source: Source) -> list[str]:
-    """The releases that a folder is about, the older first."""
+def releases(source: Source, called: Mapping[str, str]) -> list[str]:
+    """The releases that a folder is about, the older first.
+
+    ``called``  see library_names.
+    """
     if source.kind in ("diff", "upgrade"):
         a, b = source.data["release_a"], source.data["release_b"]
         return [a, b] if a != b else [f"{a} (a)", f"{b} (b)"]
-    run = source.run
-    told = [run.get("release"), *(run.get("releases") or ())]
-    names = [str(r["name"]) for r in told if isinstance(r, Mapping) and r.get("name")]
-    against = [
-        str(r["against"]["name"])
-        for r in told
-        if isinstance(r, Mapping) and isinstance(r.get("against"), Mapping)
-    ]
+    names = [called.get(str(r.get("path")), r.get("name")) for r in told_releases(source)]
     rows = [row.get("release") for rows in source.tables.values() for row in rows]
-    return list(dict.fromkeys([*names, *against])) or [
-        str(r) for r in dict.fromkeys(rows) if r is not None
-    ]
+    found = [str(name) for name in dict.fromkeys(names) if name]
+    return found or [str(release) for release in dict.fromkeys(rows) if release is not None]
 
 
-def _folder(source: Source) -> dict[str, Any]:
+def _folder(source: Source, called: Mapping[str, str]) -> dict[str, Any]:
     run = source.run
     space = run.get("space")
     name = source.data.get("space") if source.kind == "diff" else None
     if isinstance(space, Mapping):
         name = space.get("name")
-    names = releases(source)
+    names = releases(source, called)
     return {
         "title": source.title,
         "kind": source.kind,

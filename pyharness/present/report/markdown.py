@@ -11,7 +11,7 @@ from pyharness.present.report.words import SYMBOLS, stamp, tone, words
 
 MOST_BYTES = 60_000  # a comment on GitHub holds 65,536 characters
 _MOST_ROWS, _MOST_COLUMNS, _MOST_STEPS, _MOST_CONDITIONS = 12, 6, 12, 3
-_MOST_CELL = 160
+_MOST_CELL, _MOST_PARTS = 160, 8
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&@!])")
 _EMULATED = "> ⚠ **EMULATED**: a test double gave numbers here, not a GPU. They are no result."
 
@@ -108,6 +108,9 @@ def _steps(section: Section) -> Iterator[str]:
                 yield f"  - {_code(_clipped(condition, 300))}"
             if more := len(step.conditions[_MOST_CONDITIONS:]):
                 yield f"  - or {more:,} more: report.html has them all"
+            yield from (f"  - {escaped(_clipped(p, 300))}" for p in step.parts[:_MOST_PARTS])
+            if more := len(step.parts[_MOST_PARTS:]):
+                yield f"  - and {more:,} more: report.html has them all"
         if more := len(several[_MOST_STEPS:]):
             yield f"- and {more:,} more: report.html has them all"
 

@@ -84,12 +84,14 @@ class Step:
     """Problems that changed alike, in words.
 
     ``conditions``  conjunctions, whose union is exactly these problems.
+    ``parts``       several things that are said of ``what``.
     """
 
     heading: str
     tone: Tone
     what: str
     conditions: Sequence[str] = ()
+    parts: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

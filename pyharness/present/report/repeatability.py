@@ -9,8 +9,7 @@ from typing import Any
 from pyharness.present.report.model import REPEAT, Chart, Column, Row, Section, Source, Table
 from pyharness.present.report.model import is_emulated as emulated
 from pyharness.present.report.sides import Side, all_rows, commands, labelled, sides
-from pyharness.present.report.timing import ratio_text
-from pyharness.present.report.words import words
+from pyharness.present.report.words import ratio_text, words
 from pyharness.present.units import count_text, duration_text, share_text
 from pyharness.spec.repeatability import (
     BY_DESIGN,
@@ -39,7 +38,7 @@ def repeatability_section(sources: Sequence[Source], charts: Sequence[Chart]) ->
     for side in asked:
         matrix = _matrix(side)
         lead.append(_told(side, matrix))
-        tables.append(_matrix_table(side, matrix))
+        tables.append(_matrix_table(side, matrix, explained=side is asked[-1]))
     differing = [r for r in all_rows(asked) if r["verdict"] == NOT_REPEATABLE]
     if differing:
         tables.append(_differences(differing))
@@ -87,8 +86,11 @@ def _told(side: Side, matrix: dict[str, dict[str, Any]]) -> str:
     return f"{side.label}: {bad:,} of {problems} do not repeat bit by bit: {where}."
 
 
-def _matrix_table(side: Side, matrix: dict[str, dict[str, Any]]) -> Table:
-    there = [c for c in CONDITIONS if any(c in row for row in matrix.values())]
+def _matrix_table(side: Side, matrix: dict[str, dict[str, Any]], *, explained: bool) -> Table:
+    """``explained``: with the words of the conditions; they stand below the last of several."""
+    asked = [c for c in CONDITIONS if any(c in row for row in matrix.values())]
+    there = [c for c in asked if any(row.get(c, NOT_TRIED) != NOT_TRIED for row in matrix.values())]
+    untried = [words(c) for c in asked if c not in there]
     columns = [
         Column("label", "problem"),
         *(Column(c, words(c), _SHORT.__getitem__, "word") for c in there),
@@ -99,7 +101,9 @@ def _matrix_table(side: Side, matrix: dict[str, dict[str, Any]]) -> Table:
     rows, shared = labelled(worst_first)
     differ = [c for c in there if any(row.get(c) == NOT_REPEATABLE for row in rows)]
     meant = "; ".join(f"{words(c)}: {CONDITIONS[c]}" for c in there)
-    note = f"Each cell is the worst of the problem's tensors. {meant}. {shared}".rstrip()
+    note = f"Each cell is the worst of the problem's tensors. {meant}. " if explained else ""
+    note += f"Tried of no problem: {', '.join(untried)}. " if untried else ""
+    note = f"{note}{shared}".rstrip()
     short = ("label", *(differ or there)[:4])
     return Table(f"{side.label}: problem by condition", columns, rows, note, short)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from pyharness.present.charts.parts import told_apart
 from pyharness.present.report.model import REPEAT, Chart, Column, Row, Section, Source, Table
 from pyharness.present.report.model import is_emulated as emulated
 from pyharness.present.report.sides import Side, against, all_rows, commands, labelled, sides
@@ -110,7 +111,8 @@ def drift_section(sources: Sequence[Source], charts: Sequence[Chart]) -> Section
         return None
     counts = Counter(row["verdict"] for row in rows)
     said = ", ".join(f"{n:,} {words(word)}" for word, n in counts.most_common())
-    pairs = dict.fromkeys(f"{r['release_a']} → {r['release_b']}" for r in rows)
+    names = (told_apart(r["release_a"], r["release_b"]) for r in rows)
+    pairs = dict.fromkeys(f"{old} → {new}" for old, new in names)
     lead = [
         f"{'; '.join(pairs)}: {count_text(len(rows), 'buffer')} compared bit by bit: {said}.",
         "Other bits are information, not a fault: both may be right to rounding.",

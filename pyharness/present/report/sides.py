@@ -36,13 +36,15 @@ class Side:
 def sides(sources: Sequence[Source], table: str) -> list[Side]:
     """One side for each folder and release that has rows of a table, in the order given."""
     found: list[tuple[str, Source, list[Row]]] = []
-    names_of = _names(sources)
+    names_of = library_names(sources)
+    problems = _problem_names(sources)
     for source in sources:
         by_release: dict[str, list[Row]] = {}
         for row in source.tables.get(table, ()):
-            release = row.get("release") or "by formula"
-            label = names_of.get(release, release)
-            by_release.setdefault(label, []).append(_repeatable(row, source, table))
+            label = spelled(source, row.get("release") or "by formula", names_of)
+            name = row.get("name") or problems.get(str(row.get("problem")))
+            named = _repeatable({**row, "name": name}, source, table)
+            by_release.setdefault(label, []).append(named)
         found += [(release, source, rows) for release, rows in by_release.items()]
     names = [release for release, _, _ in found]
     return [
@@ -51,14 +53,39 @@ def sides(sources: Sequence[Source], table: str) -> list[Side]:
     ]
 
 
-def _names(sources: Sequence[Source]) -> dict[str, str]:
-    """What libraries call themselves, by their paths: not every folder has asked them."""
-    told = [told for source in sources for told in _releases(source)]
-    return {t["path"]: t["name"] for t in told if t.get("path") and t.get("name") != t["path"]}
+def library_names(sources: Sequence[Source]) -> dict[str, str]:
+    """What libraries call themselves, by their paths: not every folder has asked them.
+
+    Two that are compared and call themselves alike are (a) and (b).
+    """
+    told = [told for source in sources for told in told_releases(source)]
+    own = {t["path"]: t["name"] for t in told if t.get("path") and t.get("name") != t["path"]}
+    for source in sources:
+        old = source.run.get("release")
+        new = old.get("against") if isinstance(old, Mapping) else None
+        if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+            continue
+        a, b = old.get("path"), new.get("path")
+        if a != b and a in own and own[a] == own.get(b):
+            return {**own, a: f"{own[a]} (a)", b: f"{own[a]} (b)"}
+    return own
 
 
-def _releases(source: Source) -> Iterator[Mapping[str, Any]]:
-    """The releases that a folder is of."""
+def spelled(source: Source, release: str, names: Mapping[str, str]) -> str:
+    """A release of a folder as the whole report calls it."""
+    paths = [told.get("path") for told in told_releases(source) if told.get("name") == release]
+    called = names.get(str(paths[0]) if paths else release, release)
+    return called if called.startswith(release) or release in paths else release
+
+
+def _problem_names(sources: Sequence[Source]) -> dict[str, str]:
+    """The names of problems by their words: not every table has them."""
+    rows = (row for s in sources for of in s.tables.values() for row in of)
+    return {r["problem"]: r["name"] for r in rows if r.get("name") and r.get("problem")}
+
+
+def told_releases(source: Source) -> Iterator[Mapping[str, Any]]:
+    """The releases that a folder is of, as its run.json tells of them."""
     first = source.run.get("release")
     several = [first, *(source.run.get("releases") or ())]
     if isinstance(first, Mapping):
@@ -83,7 +110,7 @@ def _repeatable(row: Row, source: Source, table: str) -> Row:
 
 def asked_for(source: Source, release: str | None) -> str | None:
     """The release as it was asked for; what a row calls it where the folder does not say."""
-    for told in _releases(source):
+    for told in told_releases(source):
         if told.get("name") == release and told.get("asked"):
             return str(told["asked"])
     return release

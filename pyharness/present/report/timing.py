@@ -18,7 +18,7 @@ from pyharness.present.report.sides import (
     paired,
     sides,
 )
-from pyharness.present.report.words import words
+from pyharness.present.report.words import ratio_text, words
 from pyharness.present.units import count_text, duration_text, share_text, visible_text
 
 _KEY = ("name", "problem", "pass", "mode")
@@ -60,11 +60,6 @@ def _told(rows: Sequence[Row]) -> str:
         return told
     least = visible_text(max(visible))
     return f"{told} The smallest change that every case would have shown: {least}."
-
-
-def ratio_text(ratio: float) -> str:
-    """A ratio of new over old: ``1.032``."""
-    return f"{ratio:.3f}" if ratio < 99.9995 else f"{ratio:,.0f}"
 
 
 def _changes(rows: Sequence[Row]) -> Table:

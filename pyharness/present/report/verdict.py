@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, islice
 from typing import Any
 
+from pyharness.errors import HarnessError
+from pyharness.present.recording import problem_text
 from pyharness.present.report.model import Card, Section, Source, Step, Tone
-from pyharness.present.report.words import tone, words
-from pyharness.present.units import count_text
+from pyharness.present.report.words import ratio_text, tone, words
+from pyharness.present.units import count_text, share_text
+from pyharness.spec.problem import parse_problem
 
 _SECTIONS = {
     "validity": "validity",
@@ -16,30 +20,44 @@ _SECTIONS = {
     "repeatability": "repeatability",
     "accuracy": "accuracy",
 }
-_MOST_FINDINGS, _MOST_CONDITIONS = 40, 12
+_MOST_FINDINGS = 40
 _COUNTED = {  # where a change's own word does not read well behind a number
     "newly_failed": "newly failing",
+    "no_longer_failed": "no longer failing",
     "call_removed": "calls gone",
     "call_added": "calls new",
     "other_status": "refused with another status",
     "other_reason": "refused for another reason",
     "lost": "no longer repeatable",
     "gained": "repeatable now",
-    "newly_beyond": "newly beyond the threshold",
+    "shifted": "with bytes in other parts",
+    "newly_beyond": "newly beyond rounding",
+    "no_longer_beyond": "no longer beyond rounding",
+    "drifted": "with other bits",
 }
 _ORDER = (  # what is worse first
     *("newly_refused", "newly_failed", "call_removed", "newly_accepted", "no_longer_failed"),
     *("call_added", "other_status", "other_reason"),
 )
-_NEVER = {"host": ("newly_refused", "newly_failed"), "device": ()}
+_REFUSALS = ("newly_refused", "newly_failed")
+_NONE = {  # what is said to be none, so that nobody has to conclude a zero from a silence
+    **dict.fromkeys(("diff", "replay", "stages"), _REFUSALS),
+    "time": ("slower",),
+    "memory": ("grown",),
+    "determinism": ("lost",),
+    "accuracy": ("newly_beyond", "less_accurate"),
+    "drift": ("drifted",),
+}
 
 
 def headline(source: Source) -> tuple[str, str]:
     """The word of an upgrade's gate, and the verdict in a sentence."""
     gate = source.data["gate"]
     told = [r for r in gate["requirements"] if r["word"] == gate["word"]]
-    missing = sum(q["word"] == "not_measured" for q in source.data["questions"])
-    rest = f"; {count_text(missing, 'question')} of 5 not measured" if missing else ""
+    words_of = [q["word"] for q in source.data["questions"]]
+    missing, unsure = words_of.count("not_measured"), words_of.count("inconclusive")
+    rest = f"; {missing} of {len(words_of)} questions are not measured" if missing else ""
+    rest += f"; {unsure} of {len(words_of)} cannot be told" if unsure else ""
     if not gate["requirements"]:
         return "not_judged", "The gate asks for nothing: what changed is below."
     if gate["word"] == "passed":
@@ -56,7 +74,7 @@ def _broken(requirement: Mapping[str, Any]) -> str:
     noun = "call" if change.startswith("call_") else "case" if question == "time" else "problem"
     said = {"worse": "less accurate", "changed": "with other bits"}.get(change, _changed(change))
     limit = requirement.get("limit")
-    more = "" if limit is None else f" by more than {100 * limit:g} %"
+    more = "" if limit is None else f" by more than {100 * limit:g}%"
     return f"{count_text(requirement['found'], noun)}{of} {said}{more}"
 
 
@@ -68,7 +86,7 @@ def gate_rows(source: Source) -> list[dict[str, Any]]:
         limit = r.get("limit")
         rows.append(
             {
-                "what": what + (f", {100 * limit:g} % at most" if limit is not None else ""),
+                "what": what + (f", {100 * limit:g}% at most" if limit is not None else ""),
                 "where": "the log" if r["scope"] == "log" else "all that was tried",
                 "word": r["word"],
                 "found": r["found"],
@@ -99,20 +117,19 @@ def _told(evidence: Mapping[str, Any]) -> str:
     """What one source of problems says, zeros that matter included."""
     counts = evidence["counts"]
     said = [f"{n:,} {_changed(c)}" for c, n in counts.items()]
-    asked = _NEVER.get(evidence.get("source", "host"), ())
-    if none := [_changed(c) for c in asked if c not in counts]:
+    part = evidence.get("part", "diff")
+    none = [_changed(c) for c in _NONE.get(part, ()) if c not in counts]
+    if none and evidence["compared"]:
         said.append(f"none {' or '.join(none)}")
-    if not said:
-        said.append("no bit differs" if evidence.get("part") == "drift" else "no change")
     if evidence["unanswered"]:
-        said.append(f"{evidence['unanswered']:,} could not be asked")
+        what = "could not be asked" if part == "replay" else "cannot be told"
+        said.append(f"{evidence['unanswered']:,} {what}")
     if left := evidence.get("left"):
-        said.append(f"{left:,} not tried: the budget ended")
+        said.append(f"{left:,} {'of its calls not read' if part == 'replay' else 'not tried'}")
     where = "the log" if evidence["scope"] == "log" else evidence["what"]
-    part = evidence.get("part", "")
-    name = where if part in ("", "diff", "replay") else f"{part}, {where}"
+    where += {"stages": " on the GPU", "drift": ", bit by bit"}.get(part, "")
     compared = count_text(evidence["compared"], evidence.get("unit", "problem"))
-    return f"{name}: {compared} compared; {', '.join(said)}"
+    return "; ".join(filter(None, [f"{where}: {compared} compared", ", ".join(said)]))
 
 
 def change_section(upgrades: Sequence[Source], diffs: Sequence[Source]) -> Section | None:
@@ -125,7 +142,8 @@ def change_section(upgrades: Sequence[Source], diffs: Sequence[Source]) -> Secti
             for evidence in question["evidence"]:
                 steps += _evidence_steps(question["question"], evidence)
                 commands += evidence["commands"]
-                lead += [f"Note: {note}" for note in evidence["notes"]]
+                asked = question["question"].capitalize()
+                lead += [f"{asked}: {note}" for note in evidence["notes"]]
             commands += question["commands"]
     for source in diffs if not upgrades else ():
         steps += _diff_steps(source.data)
@@ -143,11 +161,13 @@ def _evidence_steps(question: str, evidence: Mapping[str, Any]) -> Iterator[Step
     for change, count in evidence["counts"].items():
         own = [f for f in findings if f["change"] == change]
         heading = f"{question.capitalize()}: {count:,} {_changed(change)}"
-        for place, finding in enumerate(own[:_MOST_FINDINGS]):
-            yield Step(heading, _tone(finding), _finding(finding), finding["conditions"])
-            if place + 1 == _MOST_FINDINGS and len(own) > _MOST_FINDINGS:
-                more = f"and {len(own) - _MOST_FINDINGS:,} more: upgrade.json has them all"
-                yield Step(heading, "plain", more)
+        told = 0
+        for _, several in islice(groupby(own, _who), _MOST_FINDINGS):
+            of = list(several)
+            told += len(of)
+            yield _step(heading, of)
+        if told < len(own):
+            yield Step(heading, "plain", f"and {len(own) - told:,} more: upgrade.json has them all")
         if not own:
             yield Step(heading, tone(change), "")
 
@@ -159,18 +179,48 @@ def _tone(finding: Mapping[str, Any]) -> Tone:
     return "plain" if neutral else "good"
 
 
-def _finding(finding: Mapping[str, Any]) -> str:
-    step = f"{finding['before']} → {finding['after']}"
+def _who(finding: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What findings share that are told as one: the problem; each of a host call is its own."""
     who = finding.get("name") or finding["problem"]
-    what = [finding["call"]] if finding["call"] else []
-    if who:
-        values = finding.get("values") or {}
-        where = [str(v) for k in ("pass", "mode", "buffer", "condition") if (v := values.get(k))]
-        times = [count_text(finding["times"], "call") + " of the log"] if finding["times"] else []
-        return ", ".join([who, *where, *times, *what]) + f": {step}"
-    if finding["problems"]:
-        what.append(count_text(finding["problems"], "problem"))
-    return f"{', '.join(what)}: {step}"
+    return (who, finding["times"], finding["for_worse"]) if who else (id(finding),)
+
+
+def _step(heading: str, findings: Sequence[Mapping[str, Any]]) -> Step:
+    """What is told of a problem at once, or of a host call."""
+    first = findings[0]
+    name = first.get("name")
+    if not name and not first["problem"]:
+        what = [first["call"]] if first["call"] else []
+        if first["problems"]:
+            what.append(count_text(first["problems"], "problem"))
+        told = f"{', '.join(what)}: {first['before']} → {first['after']}"
+        return Step(heading, _tone(first), told, first["conditions"])
+    who = str(name) if name and name != first["problem"] else _briefly(first["problem"])
+    if first["times"]:
+        who += f", {count_text(first['times'], 'call')} of the log"
+    parts = [_told_step(finding) for finding in findings]
+    if len(parts) == 1:
+        return Step(heading, _tone(first), f"{who}: {parts[0]}")
+    return Step(heading, _tone(first), who, parts=parts)
+
+
+def _briefly(words_of: str) -> str:
+    """A problem of a log without what is at its default."""
+    try:
+        return problem_text(parse_problem(words_of.split()))
+    except HarnessError:  # an axis that this pyharness does not know
+        return words_of
+
+
+def _told_step(finding: Mapping[str, Any]) -> str:
+    """What changed of a problem, before and after."""
+    values = finding.get("values") or {}
+    where = finding["call"]
+    if (ratio := values.get("ratio")) is not None:
+        where = f"{words(values['pass'])} {values['mode']}, {share_text(abs(ratio - 1))} "
+        low, high = values["ratio_low"], values["ratio_high"]
+        where += f"{finding['change']} (ratio {ratio_text(low)} to {ratio_text(high)})"
+    return f"{where}: ".lstrip(": ") + f"{finding['before']} → {finding['after']}"
 
 
 def diff_told(data: Mapping[str, Any]) -> str:

@@ -34,3 +34,8 @@ def words(word: str) -> str:
 def stamp(word: str) -> str:
     """What becomes of a gate, in the word for an upgrade: a library that fails is another thing."""
     return "worse" if word == "failed" else words(word)
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio of new over old: ``1.032``."""
+    return f"{ratio:.3f}" if ratio < 99.9995 else f"{ratio:,.0f}"

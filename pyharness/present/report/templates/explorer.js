@@ -1,11 +1,13 @@
 /* Validity: every answer of every release lies in the page, folded: values of an axis that are
    answered alike share a class. All numbers here are counted from them, none is estimated. */
-const rgb = (text) => text.trim().match(/[0-9a-f]{2}/gi).map((pair) => parseInt(pair, 16));
+const rgb = (text) => text.match(/[0-9a-f]{2}/gi).map((pair) => parseInt(pair, 16));
 const luminance = (colour) => {
   const [r, g, b] = colour.map((c) => { const s = c / 255; return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const mixed = (from, to, share) => from.map((c, i) => Math.round(c + (to[i] - c) * share));
+/* Of a cell: no share, all of it accepted, all of it lost. */
+const PALETTES = { light: ["f1f3f5", "0b4f8a", "b34700"].map(rgb), dark: ["22272e", "8cc4f8", "ffa873"].map(rgb) };
 /* A name that may be broken behind its underscores. */
 const broken = (name) => name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]);
 const percent = (part, all) => {
@@ -127,22 +129,24 @@ const explore = (root, cubes) => {
     const [old, now] = sideNames();
     const steps = [...cell.steps].sort((x, y) => y[1] - x[1]).map(([step, n]) => `${step} ${count(n)}`).join("; ");
     const both = old === now ? `${count(cell.b)} accepted` : `${old} accepts ${count(cell.a)}, ${now} ${count(cell.b)}`;
+    detail.classList.remove("hint");
     detail.textContent = `${where}: of ${count(cell.n)} problems ${both}. ${steps}.`;
   };
   const panel = (title, look, cells, axes) => {
     const cube = cubes[state.cube], [rows, columns] = [cube.axes[state.rows], cube.axes[state.columns]];
-    const style = getComputedStyle(document.documentElement), colour = (name) => rgb(style.getPropertyValue(name));
-    const [zero, gain, loss] = [colour("--share-0"), colour("--share-1"), colour("--loss-1")];
     const body = make("tbody"), grid = [];
     for (const x of state.chosen[state.rows]) {
       const line = [];
       for (const y of state.chosen[state.columns]) {
         const cell = cells[axes[state.rows].of[x]][axes[state.columns].of[y]];
-        const { text, share, down, long } = look(cell), fill = mixed(zero, down ? loss : gain, share);
+        const { text, share, down, long } = look(cell);
         const where = `${rows[0]}=${rows[1][x]}, ${columns[0]}=${columns[1][y]}`;
         const button = make("button", { type: "button", class: "cell", tabindex: "-1", "aria-label": `${where}: ${long}` }, text);
-        button.style.background = `rgb(${fill.join(" ")})`;
-        button.style.color = luminance(fill) > 0.179 ? "#000" : "#fff";
+        for (const [theme, [zero, gain, loss]] of Object.entries(PALETTES)) {  /* paper is light */
+          const fill = mixed(zero, down ? loss : gain, share);
+          button.style.setProperty(`--${theme}-fill`, `rgb(${fill.join(" ")})`);
+          button.style.setProperty(`--${theme}-ink`, luminance(fill) > 0.179 ? "#000" : "#fff");
+        }
         button.addEventListener("focus", () => { describe(cell, where); });
         button.addEventListener("click", () => { describe(cell, where); });
         line.push(button);
@@ -180,7 +184,7 @@ const explore = (root, cubes) => {
       for (const name of Object.keys(sum)) sum[name] += cell[name];
     }
     const one = old === now;
-    maps.classList.toggle("wide", state.chosen[state.columns].length > 5);
+    maps.style.setProperty("--columns", state.chosen[state.columns].length);
     totals.textContent = `${count(sum.n)} problems under these filters: ` + (one ? `${count(sum.b)} accepted (${percent(sum.b, sum.n)}).`
       : `${old} accepts ${count(sum.a)} (${percent(sum.a, sum.n)}), ${now} ${count(sum.b)} (${percent(sum.b, sum.n)}); ▲ newly accepted ${count(sum.gained)}, ▼ no longer accepted ${count(sum.lost)}.`);
     const share = (of) => (cell) => ({ text: percent(cell[of], cell.n), share: cell[of] / cell.n, long: `${count(cell[of])} of ${count(cell.n)} accepted` });
@@ -190,6 +194,7 @@ const explore = (root, cubes) => {
       return { text: parts.join(" ") || "=", share: most ? Math.max(0.25, most) : 0, down: cell.lost > cell.gained, long: `${count(cell.gained)} newly accepted, ${count(cell.lost)} no longer accepted, of ${count(cell.n)}` };
     };
     maps.replaceChildren(...(one ? [panel(now, share("b"), cells, axes)] : [panel(`Old: ${old}`, share("a"), cells, axes), panel(`New: ${now}`, share("b"), cells, axes), panel("Difference", difference, cells, axes)]));
+    detail.classList.add("hint");
     detail.textContent = "Choose a cell to read its counts and statuses.";
   };
   const choose = (to) => {
@@ -201,7 +206,6 @@ const explore = (root, cubes) => {
     draw();
   };
   choose(0);
-  themed.push(draw);
 };
 if (DATA.cubes.length) explore(byId("explorer"), DATA.cubes);
 onTheme();

@@ -86,7 +86,7 @@ const prepare = (box) => {
     const part = shown.slice(page * PAGE, (page + 1) * PAGE);
     body.replaceChildren(...part.map((i) => {
       const line = make("tr", {}, ...rows[i].map((cell, c) => cellNode(cell, columns[c])));
-      if (repeat) line.append(make("td", {}, ...(repeat[i] ? [copyButton(repeat[i], "the command that repeats this line")] : [])));
+      if (repeat) line.append(make("td", { class: "repeat" }, ...(repeat[i] ? [copyButton(repeat[i], "the command that repeats this line")] : [])));
       return line;
     }));
     const first = shown.length ? page * PAGE + 1 : 0;
@@ -146,12 +146,18 @@ const drawChart = async (box) => {
     const place = make("div", { class: theme });
     box.append(place);
     await vegaEmbed(place, { ...shared, ...own }, { ...options, tooltip: { theme } });
+    const svg = place.querySelector("svg");  /* a bit too wide: made smaller, not scrolled */
+    if (svg) svg.style.setProperty("--least", `${Math.ceil(svg.viewBox.baseVal.width / 1.35)}px`);
   }
+};
+const notDrawn = (box, error) => {
+  box.replaceChildren(make("p", { class: "note" }, `Not drawn: ${error.message}`));
+  box.setAttribute("aria-label", `Not drawn: ${error.message}`);
 };
 const soon = window.requestIdleCallback ?? setTimeout;
 const drawNext = () => {
   const box = charts.shift();
   if (!box) document.documentElement.dataset.drawn = "all";
-  else drawChart(box).finally(() => { soon(drawNext); });
+  else drawChart(box).catch((error) => { notDrawn(box, error); }).finally(() => { soon(drawNext); });
 };
 soon(drawNext);
