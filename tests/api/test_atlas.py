@@ -28,8 +28,9 @@ from pyharness.space.presets import build_space
 from pyharness.spec.calls import call_named
 from pyharness.spec.ledger import FAILED
 from pyharness.store import atlas as store
-from pyharness.store.atlas import Atlas, FoldedGrid, read_atlas, write_atlas
+from pyharness.store.atlas import Atlas, FoldedGrid, folded_row, read_atlas, write_atlas
 from pyharness.store.reading import GridStatuses, MapFolder
+from pyharness.store.schema import write_rows
 from tests.doubles import rules
 
 CALL = "cudnnSetRNNDescriptor_v8"
@@ -73,6 +74,8 @@ class Index:
 
     def fetch(self, offer: Offer, progress: object) -> Release:
         del progress
+        # One at a time: what was fetched before has left the disk.
+        assert not [version for version in self.fetched if find_cached(f"{version}+cu12")]
         self.fetched.append(offer.version)
         return put_into_cache(offer.version, self.library)
 
@@ -141,6 +144,9 @@ def test_a_fold_gives_back_every_status(
     expected = [None if c == FAILED else names[c] for c in drawn]
     assert told(folded) == expected
     assert folded.counts() == {s: expected.count(s) for s in set(expected)}
+    kept = folded_row("r", folded)
+    assert (kept["accepted"], kept["failed"]) == (0, expected.count(None))
+    assert kept["refused"] == grid.size - kept["failed"]
     folder = tmp_path_factory.mktemp("atlas")
     entry = {"name": "9.1.0.1+cu12", "absent_calls": []}
     made = Atlas(Space("s", (grid,)), [entry], folds={("9.1.0.1+cu12", CALL): folded})
@@ -148,10 +154,32 @@ def test_a_fold_gives_back_every_status(
     back = read(folder).folds["9.1.0.1+cu12", CALL]
     assert told(back) == named(back.unfolded()) == expected
     assert back.answers_as(folded)
+    renamed = FoldedGrid(grid, folded.classes, folded.cells, [f"OTHER_{name}" for name in names])
+    assert renamed.answers_as(folded) == (set(expected) == {None})
     other = codes.copy()
     other.flat[data.draw(st.integers(0, grid.size - 1))] ^= 0x80  # no status drawn has that code
     names_of_all = [*names, *(f"OTHER_{i}" for i in range(255 - len(names)))]
     assert not fold(GridStatuses(grid, other, names_of_all, None, [""])).answers_as(folded)
+
+
+def test_a_step_of_which_rows_are_missing_is_found_anew(tmp_path: Path) -> None:
+    """A job may have been cut off between the table and what says how many rows it has."""
+    grid = make_grid(call_named(CALL), {"algo": "0"})
+    fold_of_all = fold(GridStatuses(grid, np.zeros(grid.shape, np.uint8), ["S"], None, [""]))
+    names = ("9.1.0.1+cu12", "9.2.0.1+cu12")
+    made = Atlas(
+        Space("s", (grid,)),
+        [{"name": name, "absent_calls": []} for name in names],
+        [names],
+        folds={(name, CALL): fold_of_all for name in names},
+    )
+    sides = dict(zip(("release_a", "release_b"), names, strict=True))
+    steps = [{**sides, "change": "enumerator_added", "what": what} for what in "ab"]
+    made.rows["atlas_steps"] = steps
+    write_atlas(made, tmp_path)
+    assert (read(tmp_path).steps, len(read(tmp_path).rows["atlas_steps"])) == ([names], 2)
+    write_rows(tmp_path / "atlas_steps.parquet", "atlas_steps", steps[:1])
+    assert (read(tmp_path).steps, read(tmp_path).rows["atlas_steps"]) == ([], [])
 
 
 def test_what_was_fetched_goes_and_what_was_cached_stays(
@@ -176,6 +204,8 @@ def test_what_was_fetched_goes_and_what_was_cached_stays(
     assert alike(found)[0].accepted[CALL] == (answers().count("SUCCESS"), SPACE.size)
     again = make_atlas(["9.2.0.1", "9.1.0.1"], tmp_path / "a", SPACE, ONE)
     assert (again.added, len(again.kept), len(index.fetched)) == ([], 2, 1)
+    make_atlas(["9.3.0.1", "9.4.0.1"], tmp_path / "b", SPACE, ONE)  # see Index.fetch
+    assert index.fetched == ["9.2.0.1", "9.3.0.1", "9.4.0.1"]
 
 
 @pytest.fixture(scope="module")

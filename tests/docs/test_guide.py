@@ -20,7 +20,7 @@ from tests.docs.scene import Scene, shorter, write_files, write_tools
 from tests.emulator.build import EmulatedRelease
 
 OLD, NEW = "9.12.0.46", "9.28.0.42"
-LATEST = {"latest": NEW}
+LATEST = {"latest": NEW, "latest+cu12": NEW}
 EMULATED = (OLD, "9.13.0.50", NEW)
 RUN = [
     page for page in PAGES if any(b.language in {"console", "python", "yaml"} for b in blocks(page))

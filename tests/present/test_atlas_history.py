@@ -15,6 +15,7 @@ import pytest
 
 from pyharness.api.atlas_fates import fate_rows
 from pyharness.api.atlas_files import history_data
+from pyharness.present import atlas_history
 from pyharness.present.atlas_history import render_history
 from pyharness.present.charts.history import history_chart
 from pyharness.store.atlas import Atlas, read_atlas
@@ -88,6 +89,16 @@ def shown(page: Any) -> list[tuple[Any, ...]]:
     return found
 
 
+def sentence(spans: list[tuple[Any, ...]], page: Any) -> str:
+    """What began and stopped, release by release, of as many problems as the table says."""
+    total = page.query_selector("#spans tr td").inner_text().split(" of ")[1]
+    parts = []
+    for release, _, began, stopped in spans:
+        parts += [f"{release} began to accept {began:,}"] if began else []
+        parts += [f"{release} stopped accepting {stopped:,}"] if stopped else []
+    return f"These {total} problems: {'; '.join(parts)}."
+
+
 @pytest.mark.parametrize(
     ("call", "chosen"),
     [
@@ -113,11 +124,20 @@ def test_filters_count_what_the_answers_say(
     page.goto("about:blank")
     page.goto(address)  # what was chosen is in the address
     assert shown(page) == before
-    assert "pyharness diff " in page.inner_text("#command")
+    command = page.inner_text("#command")
+    a, b = command.removeprefix("pyharness diff ").split()[:2]
+    assert atlas.names.index(b) == atlas.names.index(a) + 1
+    asked = [f"{axis}={word}" for axis, word in chosen.items()]
+    assert sorted(re.findall(r"--axis (\S+)", command)) == sorted(asked)
+    assert page.inner_text("#told") == sentence(expected(atlas, call, chosen), page)
     page.click("button[type=reset]")
     whole = {n: f.counts().get("SUCCESS", 0) for (n, c), f in atlas.folds.items() if c == call}
     assert shown(page)[0][1] == whole[atlas.names[0]]
     assert shown(page)[-1][1] == whole[atlas.names[-1]]
+    titles = page.eval_on_selector_all("#strip title", "all => all.map((t) => t.textContent)")
+    assert titles == [f"{name}: {whole[name]:,} accepted" for name in atlas.names]
+    foot = "all => all.map((b) => +b.getAttribute('y') + +b.getAttribute('height'))"
+    assert len({round(y, 6) for y in page.eval_on_selector_all("#strip rect.bar", foot)}) == 1
     assert page.said == []
     assert all(url.startswith(("file:", "about:")) for url in page.asked)
 
@@ -139,6 +159,21 @@ def test_it_opens_with_every_release_that_changed_what_is_accepted(page: Any, at
     assert found == told
     page.click(f'#steps a[href="#{DATA}"]')
     assert page.is_checked(f'#calls input[value="{DATA}"]')
+    # What a step did is told in the words of that step.
+    told_of = {
+        release: " or ".join(
+            row["what"]
+            for row in atlas.rows["atlas_steps"]
+            if (short(row["release_b"]), row["call"], row["change"])
+            == (release, DATA, "newly_accepted")
+        )
+        for release in (line[0] for line in shown(page) if line[2])
+    }
+    assert told_of
+    for line in page.query_selector_all("#spans tr"):
+        code = line.query_selector("td:nth-of-type(2) code")
+        release = line.query_selector("th").inner_text().split()[0]
+        assert (code.text_content() if code else "") == told_of.get(release, "")
     # The command shows a step that changed what is accepted, not the last that changed a status.
     assert "diff 9.12.0.46+cu12 9.13.0.50+cu12" in page.inner_text("#command")
     assert page.said == []
@@ -165,6 +200,9 @@ def test_it_is_small_needs_no_network_and_is_of_the_tables(atlas: Atlas) -> None
         k: v for k, v in history_data(atlas).items() if k in ("releases", "calls")
     }
     assert data["presets"][DATA] == "data-full"
+    # What the tests above drive is what this version writes.
+    for part in ("page.js", "page.css"):
+        assert (Path(atlas_history.__file__).with_name("history_page") / part).read_text() in text
     hostile = {**history_data(atlas), "space": "</script><b>"}
     assert "</script><b>" not in render_history(hostile, [], {})
 
