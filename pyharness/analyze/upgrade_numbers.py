@@ -26,6 +26,11 @@ LESS_ACCURATE = 2.0
 _STORING = 0.25
 _TIMED = ("slower", "faster", "same")
 _CHANGED = {"slower": "slower", "faster": "faster", "inconclusive": "inconclusive"}
+_WHY = {
+    "noise": "the processes are too far apart",
+    "clock": "cycles do not say what seconds say",
+    "few": "too few blocks of processes are whole",
+}
 _TIMES = (
     *("pass", "mode", "median_a_s", "median_b_s", "ratio", "ratio_low", "ratio_high"),
     *("cycles_ratio", "q_change", "visible", "reason"),
@@ -58,7 +63,7 @@ def evidence_of_time(rows: Rows, source: Source) -> Evidence:
     )
     # Timed on both, and in one process or several not: that is no speed, and is no pass.
     at_times = sum(verdict in _TIMED and outcomes != {"passed"} for verdict, outcomes in ends)
-    notes = [f"{n:,} inconclusive: {reason}" for reason, n in why.items()]
+    notes = [f"{n:,} inconclusive: {_WHY.get(reason, reason)}" for reason, n in why.items()]
     if one_sided:
         notes.append(f"{one_sided:,} cannot be timed on one of the releases")
     if at_times:

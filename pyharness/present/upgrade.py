@@ -191,9 +191,15 @@ def _summary(evidence: Evidence) -> str:
     if evidence.left:
         words = "of its calls not read" if evidence.part == "replay" else "not tried"
         said.append(f"{evidence.left:,} {words}")
-    compared = count_text(evidence.compared, evidence.unit)
     rest = f"; {', '.join(said)}" if said else ""
-    return f"{_source(evidence)}: {compared} compared{rest}"
+    return f"{_source(evidence)}: {_tried(evidence)}{rest}"
+
+
+def _tried(evidence: Evidence) -> str:
+    """What the counts are of: a problem that is told in part may have changed, too."""
+    if evidence.part == "replay" or not evidence.unanswered:
+        return f"{count_text(evidence.compared, evidence.unit)} compared"
+    return f"{count_text(evidence.compared + evidence.unanswered, evidence.unit)} tried"
 
 
 def _gate_lines(found: Upgrade) -> Iterator[str]:

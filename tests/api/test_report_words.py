@@ -64,9 +64,18 @@ def test_what_is_worse_looks_bad_and_what_is_open_is_said(tmp_path: Path) -> Non
     tones = [step["tone"] for step in section(told, "changes")["steps"]]
     assert tones == ["bad", "good", "plain"]
     (said,) = told["questions"][0]["told"]
-    assert "12 newly refused" in said
-    assert ", 7 " in said
+    assert ": 1,007 problems tried; 12 newly refused" in said  # of the 7, some may have changed
+    assert ", 7 cannot be told" in said
     assert "5 not tried" in said
+
+
+def test_what_cannot_be_told_names_its_question_once(tmp_path: Path) -> None:
+    why = {"key": "time.slower", "why": "8 of 9 cases cannot be told"}
+    told = report(judged(tmp_path / "a", "inconclusive", **why), out=tmp_path / "out")[2]
+    assert told["headline"] == "time: 8 of 9 cases cannot be told."
+    why["why"] = "time is not measured: no GPU here"
+    told = report(judged(tmp_path / "b", "inconclusive", **why), out=tmp_path / "out")[2]
+    assert told["headline"] == "time is not measured: no GPU here."
 
 
 def source(kind: str, **tables: list[dict[str, Any]]) -> Source:

@@ -39,6 +39,7 @@ _ORDER = (  # what is worse first
     *("newly_refused", "newly_failed", "call_removed", "newly_accepted", "no_longer_failed"),
     *("call_added", "other_status", "other_reason"),
 )
+_NAMED = " is not measured"  # what says so names its question
 _REFUSALS = ("newly_refused", "newly_failed")
 _NONE = {  # what is said to be none, so that nobody has to conclude a zero from a silence
     **dict.fromkeys(("diff", "replay", "stages"), _REFUSALS),
@@ -64,8 +65,14 @@ def headline(source: Source) -> tuple[str, str]:
         return "passed", f"Nothing is worse by the gate{rest}."
     if gate["word"] == "failed":
         return "failed", f"By the gate: {'; '.join(map(_broken, told))}."
-    why = "; ".join(dict.fromkeys(r["why"] for r in told if r["why"]))
+    why = "; ".join(dict.fromkeys(_untold(r) for r in told if r["why"]))
     return "inconclusive", f"{why or 'Too little was compared'}."
+
+
+def _untold(requirement: Mapping[str, Any]) -> str:
+    """Why a line cannot be told, and what it is about."""
+    question, why = requirement["key"].partition(".")[0], str(requirement["why"])
+    return why if _NAMED in why else f"{question}: {why}"
 
 
 def _broken(requirement: Mapping[str, Any]) -> str:
@@ -128,8 +135,12 @@ def _told(evidence: Mapping[str, Any]) -> str:
         said.append(f"{left:,} {'of its calls not read' if part == 'replay' else 'not tried'}")
     where = "the log" if evidence["scope"] == "log" else evidence["what"]
     where += {"stages": " on the GPU", "drift": ", bit by bit"}.get(part, "")
-    compared = count_text(evidence["compared"], evidence.get("unit", "problem"))
-    return "; ".join(filter(None, [f"{where}: {compared} compared", ", ".join(said)]))
+    # A problem that is told in part may have changed, too.
+    tried = bool(evidence["unanswered"]) and part != "replay"
+    count = evidence["compared"] + (evidence["unanswered"] if tried else 0)
+    what = count_text(count, evidence.get("unit", "problem"))
+    head = f"{where}: {what} {'tried' if tried else 'compared'}"
+    return "; ".join(filter(None, [head, ", ".join(said)]))
 
 
 def change_section(upgrades: Sequence[Source], diffs: Sequence[Source]) -> Section | None:
