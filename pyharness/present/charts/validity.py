@@ -192,7 +192,7 @@ def _panel(
             labels=first,
             labelAngle=0,
             labelAlign="left",
-            labelPadding=6,
+            labelPadding=18,
             titlePadding=4,
             titleFontWeight="normal",
         )
