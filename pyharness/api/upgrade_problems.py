@@ -82,16 +82,17 @@ def lasting(side: Release, text: str) -> str:
 
 
 def commands_of(
-    old: str, new: str, logs: Sequence[str], problems: str, ordinal: int
+    old: str, new: str, logs: Sequence[str], problems: str, ordinal: int, limit: Sequence[str]
 ) -> dict[Part, list[str]]:
     """What repeats each part.
 
     ``problems``  the set to run, where there is no log, see named_problems.
+    ``limit``     words that give each call its time, if that is not the usual one.
     """
     name, *axes = problems.split()
     what = [word for log in logs for word in ("--log", log)]
     what = what or ["--preset", name, *(word for axis in axes for word in ("--axis", axis))]
-    what += ["--device", str(ordinal)] if ordinal else []
+    what += [*(["--device", str(ordinal)] if ordinal else []), *limit]
 
     def written(*words: str) -> str:
         return shlex.join(("pyharness", *words, *what))

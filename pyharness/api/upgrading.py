@@ -42,6 +42,7 @@ from pyharness.api.upgrade_problems import (
     named_problems,
     problems_of,
 )
+from pyharness.engine.worker import DEFAULT_TIMEOUT_S
 from pyharness.errors import UsageError
 from pyharness.present.diff import diff_data, render_diff
 from pyharness.present.upgrade import render_upgrade
@@ -179,7 +180,9 @@ class _Run:
         texts = zip(sides, (request.old, request.new), strict=True)
         old, new = (lasting(side, text.strip()) for side, text in texts)
         self._texts = (old, new)
-        self._commands = commands_of(old, new, request.logs, what, ordinal)
+        limit_s = request.options.timeout_s
+        self._limit = [] if limit_s == DEFAULT_TIMEOUT_S else ["--timeout", f"{limit_s:g}"]
+        self._commands = commands_of(old, new, request.logs, what, ordinal, self._limit)
 
     def go(self, recording: Recording | None, maps: Path, folder: Path) -> Upgrade:
         """All of it, the host first; what is found is written when all is."""
@@ -263,16 +266,18 @@ class _Run:
 
     def _diff_command(self) -> str:
         words = ("pyharness", "diff", *self._texts, "--preset", self._request.space.name)
-        return shlex.join(words)
+        return shlex.join((*words, *self._limit))
 
     def _log_commands(self, tried: Replay) -> list[str]:
         """What tries the log again, and what explains the newer release's refusals."""
         (old, new), logs = self._texts, self._request.logs
         words = ["pyharness", "replay", *logs, "--cudnn", old, "--cudnn", new, "--no-device"]
-        found = [shlex.join(words)]
+        found = [shlex.join([*words, *self._limit])]
         if tried.with_outcome(1, "unsupported"):
             of_logs = [word for log in logs for word in ("--log", log)]
-            found.append(shlex.join(["pyharness", "explain", "--cudnn", new, *of_logs]))
+            found.append(
+                shlex.join(["pyharness", "explain", "--cudnn", new, *of_logs, *self._limit])
+            )
         return found
 
     def _complete(self, evidence: Sequence[Evidence], found: Upgrade) -> Manifest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -135,6 +136,9 @@ def _interrupted_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_NO_PATH = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)  # as it was given
+
+
 def _os_words(error: OSError) -> str:
     """What the system refused, in one line: the path if it names one, and why."""
     why = " ".join((error.strerror or str(error) or type(error).__name__).split())
@@ -169,7 +173,7 @@ def _main() -> None:
         sys.exit(error.exit_code)
     except OSError as error:
         sys.stderr.write(f"error: {_os_words(error)}\n")
-        sys.exit(EXIT_ENVIRONMENT)
+        sys.exit(EXIT_USAGE if error.errno in _NO_PATH else EXIT_ENVIRONMENT)
     except RuntimeError as error:
         if not str(error).startswith(_PATHLIB_SAYS):
             raise

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyharness.errors import HarnessError
+from pyharness.errors import HarnessError, UsageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SCRATCH = re.compile(r"\..+\.[0-9]+\.part")
@@ -22,7 +22,13 @@ def replacing(path: Path) -> Iterator[Path]:
     """A scratch path beside ``path`` that takes its place when the block ends well.
 
     Raises  HarnessError if the disk is full; the scratch file is gone then, ``path`` untouched.
+            UsageError if ``path`` is a folder.
     """
+    if path.is_dir():
+        raise UsageError(
+            f"{path} is a folder: a file is to be written there",
+            "move it away, or give another --out",
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -218,3 +218,17 @@ def test_the_handler_is_put_back(run: Run) -> None:
     before = signal.getsignal(signal.SIGINT)
     assert run("--version").code == 0
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("words", [["upgrade", "9.12.0.46", "9.28.0.42"], ["memory", "seed=1"]])
+def test_a_name_that_no_file_can_have_is_bad_input(
+    cudnn: Callable[[str], object], run: Run, tmp_path: Path, words: list[str]
+) -> None:
+    for version in ("9.12.0.46", "9.28.0.42"):
+        cudnn(version)
+    said = run(*words, "--out", tmp_path / LONG)
+    assert (said.code, "name too long" in said.err.lower(), "Traceback" in said.err) == (
+        2,
+        True,
+        False,
+    )

@@ -381,7 +381,19 @@ def test_what_repeats_a_line_means_the_same_release_on_another_day(
         assert lasting(side, text) == side.name == f"{NEW}+cu12"
     assert lasting(side, NEW) == NEW
     assert lasting(side, "installed") == str(side.path)
+    assert lasting(side, "latest+cu12") == side.name
     assert lasting(side, "./libcudnn.so.9") == "./libcudnn.so.9"
+
+
+def test_what_repeats_a_line_has_the_time_limit(fake: Path, folder: Path) -> None:
+    sides = str(fake), str(fake)
+    usual = pyharness.upgrade(*sides, preset="data-core", device="none", maps=folder)
+    slow = pyharness.upgrade(*sides, preset="data-core", device="none", maps=folder, timeout_s=75)
+    for before, after in zip(usual.verdicts, slow.verdicts, strict=True):
+        commands = [*before.commands, *(c for e in before.evidence for c in e.commands)]
+        longer = [*after.commands, *(c for e in after.evidence for c in e.commands)]
+        assert commands
+        assert longer == [f"{command} --timeout 75" for command in commands]
 
 
 def test_releases_that_are_none(run: Run, fake: Path, tmp_path: Path) -> None:

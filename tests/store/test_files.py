@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyharness.errors import HarnessError
+from pyharness.errors import HarnessError, UsageError
 from pyharness.store.files import replacing, sweep, write_json
 
 
@@ -46,6 +46,16 @@ def test_a_full_disk_is_said(tmp_path: Path, number: int) -> None:
     assert str(tmp_path) in caught.value.message
     assert caught.value.exit_code == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_the_place_of_a_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with (
+        pytest.raises(UsageError, match=r"report\.html is a folder"),
+        replacing(tmp_path / "report.html"),
+    ):
+        pytest.fail("nothing is begun")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_json_holds_no_number_that_json_lacks(tmp_path: Path) -> None:
