@@ -78,6 +78,26 @@ def test_what_cannot_be_told_names_its_question_once(tmp_path: Path) -> None:
     assert told["headline"] == "time is not measured: no GPU here."
 
 
+@pytest.mark.parametrize(("several", "shown"), [(5, 5), (7, 4)])
+def test_much_that_is_said_of_one_problem_is_folded(
+    tmp_path: Path, several: int, shown: int
+) -> None:
+    data = scene.upgrade_json()
+    (evidence,) = data["questions"][0]["evidence"]
+    (one,) = evidence["findings"]
+    evidence["findings"] = [
+        {**one, "call": "", "problem": "seed=1", "before": f"part {n}", "conditions": []}
+        for n in range(several)
+    ]
+    folder = scene.upgrade(tmp_path / "u")
+    (folder / "upgrade.json").write_text(json.dumps(data), "utf-8")
+    page = report(folder, out=tmp_path / "out")[0]
+    at_once, folds, folded = page.partition(f"<summary>and {several - shown} more of it")
+    assert bool(folds) == (several > shown)
+    assert [f"part {n} " in at_once for n in range(several)] == [n < shown for n in range(several)]
+    assert all(f"part {n} " in folded for n in range(shown, several))
+
+
 def source(kind: str, **tables: list[dict[str, Any]]) -> Source:
     return Source(kind, Path(kind), kind, {}, tables)
 

@@ -16,7 +16,7 @@ from pyharness.present.report.model import REPEAT, Column, Report, Row, Section,
 from pyharness.present.report.words import SYMBOLS, stamp, tone, words
 
 _PAGE = 15  # rows that a table shows at once
-_MOST_CONDITIONS = 12
+_MOST_CONDITIONS, _PARTS = 12, 4  # of a step, of a problem; more of these are folded
 _LONG = 48  # letters of a label that need room
 _SCRIPTS = ("page.js", "explorer.js")
 
@@ -57,6 +57,7 @@ def render_html(report: Report) -> str:
         stamp=stamp(report.word),
         moment=moment,
         most=_MOST_CONDITIONS,
+        parts=_PARTS,
     )
 
 
