@@ -106,6 +106,7 @@ def test_a_diff_in_words_and_what_repeats_it(diff: Path, tmp_path: Path) -> None
     conditions = [c for s in changes["steps"] for c in s["conditions"]]
     assert conditions == [w for c in told["calls"] for g in c["changes"] for w in g["words"]]
     assert changes["commands"] == [f"pyharness diff {OLD} {NEW} --preset data-core"]
+    assert section(data, "validity")["commands"] == changes["commands"]
     assert f"`pyharness diff {OLD} {NEW} --preset data-core`" in markdown
 
 
