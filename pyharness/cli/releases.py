@@ -25,6 +25,7 @@ def command(json: Json = False, offline: Offline = False) -> None:
     from pyharness.errors import HarnessError
     from pyharness.present.releases import render_releases
     from pyharness.releases import cache_dir, list_cached, list_installed, list_offers
+    from pyharness.releases.cache import held_bytes
 
     offers: list[Offer] | None = None
     problem = "the package index was not asked (--offline)"
@@ -42,7 +43,8 @@ def command(json: Json = False, offline: Offline = False) -> None:
     if json:
         typer.echo(_as_json(rows, asked))
     else:
-        typer.echo(render_releases(rows, str(cache_dir()), asked, screen_width()))
+        held = held_bytes(cached)
+        typer.echo(render_releases(rows, str(cache_dir()), held, asked, screen_width()))
 
 
 def _rows(

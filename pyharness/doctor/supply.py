@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from pyharness.errors import HarnessError
-from pyharness.releases.cache import CachedRelease, cache_dir, read_cached
+from pyharness.releases.cache import CachedRelease, cache_dir, held_bytes, read_cached
 from pyharness.releases.index import Offer, list_offers
 from pyharness.releases.model import version_key
 
@@ -96,23 +96,11 @@ def look_at_cache(entries: Sequence[CachedRelease]) -> CacheState:
     return CacheState(
         folder=folder,
         releases=len(entries),
-        size_bytes=_size_bytes(entries),
+        size_bytes=held_bytes(entries),
         free_bytes=free,
         damaged=_damaged(folder / "releases"),
         problem=problem,
     )
-
-
-def _size_bytes(entries: Sequence[CachedRelease]) -> int:
-    sizes: dict[tuple[int, int], int] = {}
-    for entry in entries:
-        for member in entry.manifest.members:
-            try:
-                stat = (entry.folder / member.path).stat()
-            except OSError:  # removed since the cache was read
-                continue
-            sizes[stat.st_dev, stat.st_ino] = stat.st_size
-    return sum(sizes.values())
 
 
 def _damaged(folder: Path) -> tuple[str, ...]:

@@ -49,10 +49,15 @@ class ReleaseRow:
 
 
 def render_releases(
-    rows: Sequence[ReleaseRow], cache_folder: str, index_problem: str | None, width: int
+    rows: Sequence[ReleaseRow],
+    cache_folder: str,
+    held_bytes: int,
+    index_problem: str | None,
+    width: int,
 ) -> str:
     """The table in the order given, then where the cache is; ends without a newline.
 
+    ``held_bytes``     what the cache takes on the disk.
     ``index_problem``  why the index is not known; the column of offers is then left out.
     """
     lines = _table(rows, width, with_offers=index_problem is None) if rows else []
@@ -62,8 +67,8 @@ def render_releases(
     if index_problem is not None:
         lines += [index_problem, "listed is what is on this machine", ""]
     cached = [entry for row in rows for entry in row.cached]
-    size = sum(entry.size_bytes for entry in cached)
-    held = f"{count_text(len(cached), 'release')}, {bytes_text(size)}" if cached else "nothing yet"
+    held = count_text(len(cached), "release")
+    held = f"{held}, {bytes_text(held_bytes)}" if cached else "nothing yet"
     lines.append(f"cache   {held} in {path_text(cache_folder, width - len(held) - 12)}")
     newest = next((row.version for row in reversed(rows) if row.version), "VERSION")
     lines.append(f"fetch   pyharness fetch {newest}   (--full: with all that a GPU run needs)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +99,19 @@ def list_cached() -> list[CachedRelease]:
     found = (read_cached(child) for child in folder.iterdir() if not child.name.startswith("."))
     entries = [entry for entry in found if entry is not None]
     return sorted(entries, key=lambda e: release_key(e.version, e.cuda_major))
+
+
+def held_bytes(entries: Iterable[CachedRelease]) -> int:
+    """What releases take on the disk; a file that they share counts once."""
+    sizes: dict[tuple[int, int], int] = {}
+    for entry in entries:
+        for member in entry.manifest.members:
+            try:
+                stat = (entry.folder / member.path).stat()
+            except OSError:  # removed since the cache was read
+                continue
+            sizes[stat.st_dev, stat.st_ino] = stat.st_size
+    return sum(sizes.values())
 
 
 def find_cached(name: str) -> CachedRelease | None:

@@ -18,6 +18,7 @@ import pytest
 
 from pyharness.errors import EXIT_ENVIRONMENT, HarnessError
 from pyharness.releases import fetch, fetch_headers, list_cached, list_offers
+from pyharness.releases.cache import held_bytes
 
 LIGHT = {"libcudnn.so.9", "libcudnn_adv.so.9", "libcudnn_graph.so.9", "libcudnn_ops.so.9"}
 OPS = "nvidia/cudnn/lib/libcudnn_ops.so.9"
@@ -299,6 +300,14 @@ def test_releases_share_the_files_that_are_the_same(index, cache: Path) -> None:
     assert (first.path.parent / name).samefile(second.path.parent / name)
     cublas = next(iter(index.projects["nvidia-cublas-cu12"]))
     assert index.asked_for(cublas, "nvidia/cublas/lib/libcublasLt.so.12") == 1
+    one, other = entries = list_cached()
+    twice = [
+        path.stat().st_size
+        for member in one.manifest.members
+        if (path := one.folder / member.path).samefile(other.folder / member.path)
+    ]
+    assert twice
+    assert held_bytes(entries) == one.size_bytes + other.size_bytes - sum(twice)
 
 
 def test_a_damaged_release_is_mended_by_the_next_fetch(index, cache: Path) -> None:
