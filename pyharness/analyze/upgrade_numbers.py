@@ -87,7 +87,7 @@ def _seconds(seconds: float | None) -> str:
 def evidence_of_memory(a: Rows, b: Rows, source: Source) -> Evidence:
     """What needs more bytes, or fewer: the tables ``memory``."""
     findings: list[Finding] = []
-    compared = unanswered = 0
+    compared = unanswered = neither = 0
     for (name, words), old, new in in_both(a, b):
         sides = [{r["forward_mode"]: r for r in rows} for rows in (old, new)]
         known = [{m for m, r in side.items() if r.get("total_bytes") is not None} for side in sides]
@@ -98,7 +98,15 @@ def evidence_of_memory(a: Rows, b: Rows, source: Source) -> Evidence:
         whole = bool(known[0]) and known[0] == known[1]
         compared += whole
         unanswered += known[0] != known[1]
-    return source.evidence(compared, unanswered, findings, counts=problems_counted(findings))
+        neither += not (known[0] or known[1])
+    notes, counts = _of_neither(neither), problems_counted(findings)
+    return source.evidence(compared, unanswered, findings, notes, counts)
+
+
+def _of_neither(count: int) -> list[str]:
+    """What is said of problems that no release has a number for: they are in no other count."""
+    has = "has" if count == 1 else "have"
+    return [f"{count:,} more {has} no number on either release"] if count else []
 
 
 def _bytes(source: Source, words: str, name: str | None, x: Row, y: Row) -> Finding | None:
@@ -127,7 +135,7 @@ def evidence_of_accuracy(a: Rows, b: Rows, source: Source) -> Evidence:
     and after is less accurate if its usual error is LESS_ACCURATE times what it was, or more.
     """
     findings: list[Finding] = []
-    compared = unanswered = 0
+    compared = unanswered = neither = 0
     for (name, words), old, new in in_both(a, b):
         sides = [
             {(r["pass"], r["buffer"]): r for r in rows if r["verdict"] in ("within", "beyond")}
@@ -152,7 +160,9 @@ def evidence_of_accuracy(a: Rows, b: Rows, source: Source) -> Evidence:
         whole = bool(sides[0]) and sides[0].keys() == sides[1].keys()
         compared += whole
         unanswered += sides[0].keys() != sides[1].keys()
-    return source.evidence(compared, unanswered, findings, counts=problems_counted(findings))
+        neither += not (sides[0] or sides[1])
+    notes, counts = _of_neither(neither), problems_counted(findings)
+    return source.evidence(compared, unanswered, findings, notes, counts)
 
 
 def _accuracy_change(x: Row, y: Row) -> str | None:

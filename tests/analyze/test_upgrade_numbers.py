@@ -47,6 +47,18 @@ def test_bytes(new: dict[str, int], word: str, counts: dict[str, int]) -> None:
     assert (found.word, dict(found.counts)) == (word, counts)
 
 
+def test_a_problem_without_a_number_on_either_side_is_said() -> None:
+    two = {**sized()[0], "name": "two", "problem": "seed=2", "total_bytes": None}
+    rows = [*sized(workspace=100), two]
+    found = evidence_of_memory(rows, rows, source("memory"))
+    assert (found.compared, found.unanswered, found.word) == (1, 0, "same")
+    assert found.notes == ["1 more has no number on either release"]
+    errors = [*error(1e-8), {**error(None)[0], "verdict": "not_told", "problem": "seed=2"}]
+    told = evidence_of_accuracy(errors, errors, source("accuracy"))
+    assert (told.compared, told.notes) == (1, found.notes)
+    assert evidence_of_memory(sized(), sized(), source("memory")).notes == []
+
+
 @pytest.mark.parametrize("percent", [1, 3, 5, 7, 10, 25])
 @pytest.mark.parametrize(("more", "word"), [(0, "passed"), (1, "failed")])
 def test_as_much_as_a_gate_allows_is_allowed(percent: int, more: int, word: str) -> None:
